@@ -9,8 +9,6 @@ use syn::Expr;
 
 /// The tokens of a call, with parentheses around the expressions that need them.
 pub fn visible(tokens: TokenStream) -> TokenStream {
-    // Keep a group as it is if all groups inside have delimiters: a new group would lose the spans
-    // of its delimiters.
     if !has_invisible(tokens.clone()) {
         return tokens;
     }
@@ -36,6 +34,7 @@ pub fn visible(tokens: TokenStream) -> TokenStream {
                 Err(_) => {}
             }
         } else if !has_invisible(group.stream()) {
+            // Keep the group: a new one would lose the spans of its delimiters.
             out.extend([TokenTree::Group(group)]);
             continue;
         }

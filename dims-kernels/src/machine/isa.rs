@@ -1,8 +1,8 @@
 //! Run-time dispatch: each loop is compiled for several instruction sets.
 //!
 //! A default build may use only the oldest instructions of its target. So loops are in the `run` of
-//! a [`Task`], which is inlined into functions with `#[target_feature]`. There the compiler
-//! vectorises them for that feature set. Scalar code gets the facts that it needs as an [`Isa`].
+//! a [`Task`], which is inlined into functions with `#[target_feature]`. In each of
+//! these, the compiler vectorises them for the function's features. Scalar code gets the facts that it needs as an [`Isa`].
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
 //! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
@@ -103,20 +103,22 @@ mod fused {
 pub trait Task {
     /// The result of the work.
     type Out;
-    /// Whether the work is also compiled for AVX-512. Set it for work that computes much on cached
-    /// elements. Loops that wait for memory do not gain from wider vectors, and vectors that cross
+    /// Whether the work is also compiled for AVX-512. Set it for work that does a lot of arithmetic on
+    /// cached elements. Loops that wait for memory do not gain from wider vectors, and vectors that cross
     /// a cache line are slower.
     #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
-    /// Whether work with `WIDE` waits for memory when there are many elements. Then the processor's
-    /// [parameters](crate::machine::params) decide whether to use AVX-512.
+    /// Whether work with `WIDE` waits for memory when there are many elements. If so, the processor's
+    /// [parameters](crate::machine::params) decide, for any number of elements, whether to use
+    /// AVX-512.
     #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
 }
 
-/// Runs the task with the best instructions that the machine has and the task is compiled for.
+/// Runs the task with the best instructions for this machine among those that the task is compiled
+/// for.
 ///
 /// Unoptimized builds compile a task only once, for the baseline: they do not vectorise, so the
 /// other copies would only cost build time.
@@ -129,8 +131,8 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
 /// type's module. If they were generic functions, all tasks would be in this module's unit, and one
 /// thread would compile them.
 trait Copies: Task + Sized {
-    /// (Never inlined: a task has one copy for each instruction set, however often it is
-    /// dispatched.)
+    /// Never inlined, so that a task has one copy for each instruction set, however often it is
+    /// dispatched.
     #[inline(never)]
     fn dispatch(self) -> Self::Out {
         if cfg!(unoptimized) {

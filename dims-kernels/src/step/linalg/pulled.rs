@@ -36,8 +36,8 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
 
     /// All results of an operation on the first operand, each as memory and the index of its first
     /// element. If the step kept its results, `work` is its operation, and the derivative is not
-    /// recorded, these are the kept results. Otherwise they are computed again. A recorded
-    /// derivative can then be differentiated.
+    /// recorded, these are the kept results. Otherwise the operation runs here. If the
+    /// derivative is recorded, so is this run, and the derivative can itself be differentiated.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept
