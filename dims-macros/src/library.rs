@@ -10,14 +10,14 @@ use std::path::Path;
 /// The name in expansions, `::typed_dims::..`.
 const NAME: &str = "typed_dims";
 
-/// The name of the package.
+/// The name of the library's package.
 const PACKAGE: &str = "typed-dims";
 
-/// Rewrites the paths into the library for the calling crate.
+/// Rewrites paths that start with `::typed_dims` to use the calling crate's name for the library.
 pub fn found(expansion: TokenStream) -> TokenStream {
     thread_local! {
         /// The directory of a package, and its name for the library unless that is `typed_dims`. A
-        /// compiler works on one package; an editor's completion may ask for several.
+        /// compiler works on one package; an editor may expand macros for several.
         static FOUND: RefCell<Option<(OsString, Option<String>)>> = const { RefCell::new(None) };
     }
     let Some(directory) = std::env::var_os("CARGO_MANIFEST_DIR") else { return expansion };
@@ -49,7 +49,7 @@ fn other_name(directory: &OsString) -> Option<String> {
     }
 }
 
-/// Whether the package's name is a key in a manifest, as for a dependency that is not renamed.
+/// Whether `typed-dims` is a key in a manifest, as it is if the dependency is not renamed.
 fn is_key(manifest: &str) -> bool {
     manifest.lines().any(|line| {
         let line = line.trim_start();
@@ -65,8 +65,8 @@ fn is_key(manifest: &str) -> bool {
 
 /// `::name::..` instead of `::typed_dims::..`.
 fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
-    // The number of colons before a token, and whether it continues a path or is the name of a
-    // lifetime.
+    // The number of colons before a token, whether a path segment precedes these colons, and whether
+    // the token is the name of a lifetime.
     let (mut colons, mut in_path, mut tick) = (0, false, false);
     let rename = |token: TokenTree| match token {
         TokenTree::Group(group) => {
@@ -87,9 +87,9 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
             match (punct.as_char(), punct.spacing()) {
                 (':', _) if colons == 1 => colons = 2,
                 (':', Spacing::Joint) => colons = 1,
-                // `a: ::b` is a name and its type. After `>`, a path counts as one from the root,
-                // as in `impl<A> ::b`. It cannot be the rest of `<A>::b`, because no associated
-                // item has the library's name.
+                // A single colon ends a path: in `a: ::b`, `::b` starts at the root. After `>`, a
+                // path counts as one from the root, as in `impl<A> ::b`. It cannot be the rest of
+                // `<A>::b`, because no associated item has the library's name.
                 _ => (colons, in_path) = (0, false),
             }
             tick = punct.as_char() == '\'';

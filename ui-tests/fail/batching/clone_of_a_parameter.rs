@@ -1,4 +1,4 @@
-//~ words: `clone` copies the view | `let mut y = z.eval();`
+//~ words: a clone is a view, too | `let mut y = z.eval();`
 use typed_dims::prelude::*;
 
 dims! { pub struct State; }
