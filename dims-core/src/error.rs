@@ -273,7 +273,7 @@ impl fmt::Display for DimError {
             ),
             DimError::PrimeConflict { dim, first, first_origin, other, second, second_origin } => write!(
                 f,
-                "dim `{dim}` has size {first}{}, but `{other}`, which has the same size, was given size {second}{}",
+                "dim `{dim}` has size {first}{}, but `{other}`, which must have the same size, was given size {second}{}",
                 OriginSuffix(*first_origin),
                 OriginSuffix(*second_origin)
             ),

@@ -167,7 +167,7 @@ fn matrix_products() {
 
 #[test]
 fn a_dim_and_its_prime_have_one_size() {
-    let both = "dim `Item` has size 3, but `Item'`, which has the same size, was given size 4";
+    let both = "dim `Item` has size 3, but `Item'`, which must have the same size, was given size 4";
     let a = Array2::<f64>::zeros((3, 4));
     assert_eq!(error(a.try_at((Item, prime(Item)))), both);
     assert_eq!(error(a.clone().try_into_tensor((Item, prime(Item)))), both);
@@ -175,7 +175,7 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error(try_zeros::<f64, _>((Item.of(3), prime(Item).of(4)))), both);
     assert_eq!(error(try_from_vec((Item.of(3), prime(Item.of(4))), vec![0; 12])), both);
     assert_eq!(error(a.try_at((Item, prime(prime(Item))))), both.replace("Item'", "Item''"));
-    let other = "dim `Item` has size 4, but `Item'`, which has the same size, was given size 3";
+    let other = "dim `Item` has size 4, but `Item'`, which must have the same size, was given size 3";
     assert_eq!(error(a.try_at((prime(Item), Item))), other);
     assert_eq!(
         error(a.try_at((prime(Item.of(3)), Item.of(3)))),
@@ -195,7 +195,7 @@ fn a_dim_and_its_prime_have_one_size() {
 
     // A part along one of the axes is not square.
     let s = square(3, 1);
-    let cut = "dim `Item` has size 2, but `Item'`, which has the same size, was given size 3";
+    let cut = "dim `Item` has size 2, but `Item'`, which must have the same size, was given size 3";
     assert_eq!(error(s.view().slice(Item, 1..).try_eval()), cut);
     assert_eq!(error(try_concat(Item, (&s, &s))), cut.replace('2', "6"));
     let part = s.view().slice_to(Item, 1.., Feat).slice_to(prime(Item), 1.., prime(Feat));
@@ -230,14 +230,14 @@ fn primes_of_local_dims() {
     // Either the dim or its prime determines the size.
     dims!(j, k = 5);
     let wide = Array2::<f64>::zeros((3, 4));
-    let both = "dim `j` has size 3, but `j'`, which has the same size, was given size 4";
+    let both = "dim `j` has size 3, but `j'`, which must have the same size, was given size 4";
     assert_eq!(error(wide.try_at((j, prime(j)))), both);
     dims!(j);
-    let both = "dim `j'` has size 3, but `j`, which has the same size, was given size 4";
+    let both = "dim `j'` has size 3, but `j`, which must have the same size, was given size 4";
     assert_eq!(error(wide.try_at((prime(j), j))), both);
     assert_eq!(j.size(), 3);
     assert_eq!(zeros::<f64, _>((k, prime(k))).dims(), [("k", 5), ("k'", 5)]);
-    let both = "dim `k` has size 5, but `k'`, which has the same size, was given size 3";
+    let both = "dim `k` has size 5, but `k'`, which must have the same size, was given size 3";
     assert_eq!(error(wide.try_at((prime(k), j))), both);
 }
 
@@ -350,7 +350,7 @@ fn serialized() {
     assert_eq!(serde_json::from_str::<Square>(&text).expect("it is read"), x);
     let wrong = r#"{"dims": ["Item", "Item'"], "sizes": [1, 2], "elements": [1.0, 2.0]}"#;
     let text = serde_json::from_str::<Square>(wrong).expect_err("the sizes differ").to_string();
-    let both = "dim `Item` has size 1, but `Item'`, which has the same size, was given size 2";
+    let both = "dim `Item` has size 1, but `Item'`, which must have the same size, was given size 2";
     assert!(text.starts_with(both), "{text}");
 }
 
@@ -359,7 +359,7 @@ fn serialized() {
 fn in_files() {
     use typed_dims::file::{AlignedBytes, npy, npz, safetensors};
     let x = square(2, 1);
-    let both = "dim `Item` has size 1, but `Item'`, which has the same size, was given size 2";
+    let both = "dim `Item` has size 1, but `Item'`, which must have the same size, was given size 2";
 
     let mut file = safetensors::SafetensorsWriter::new();
     file.put("x", &x).unwrap();

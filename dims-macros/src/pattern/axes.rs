@@ -328,7 +328,7 @@ pub fn solvable(
             )
         } else {
             format!(
-                "the sizes of {} are unknown, and only one can be inferred: give the others, `{} = 2`",
+                "the sizes of {} are unknown, and only one can be inferred: give the rest, `{} = 2`",
                 super::near::list(&distinct),
                 table.entries[last].name
             )

@@ -126,7 +126,7 @@ impl<'p> ParameterInfo<'p> {
         self.axes.sizes.len()
     }
 
-    /// The size of each dim, in the order of the tensor's type, then those of the positional axes.
+    /// The sizes of the dims, in the order of the tensor's type, then those of the positional axes.
     pub fn sizes(&self) -> &[usize] {
         &self.axes.sizes
     }

@@ -28,7 +28,7 @@ fn elements_are_found_by_their_addresses() {
         assert_ne!(
             find(behind.cast()).map(|held| held.node().unwrap().id),
             Some(id),
-            "the end is no element"
+            "the end is not an element"
         );
     }
     assert!(is_active());
@@ -37,7 +37,8 @@ fn elements_are_found_by_their_addresses() {
     assert_eq!(id_of(&local), None);
 }
 
-/// Memory that is reused after a traced buffer was dropped is not traced.
+/// After a traced buffer has been dropped, it is no longer found at its address, and neither is
+/// memory that is reused without tracing.
 #[test]
 fn what_is_dropped_is_found_no_more() {
     for _ in 0..100 {
@@ -65,7 +66,7 @@ fn without_elements() {
     assert_eq!(id_of(&some[0]), Some(some.node().unwrap().id));
 }
 
-/// Many threads trace, look up and drop at the same time. Each finds its own memory, and memory
+/// Many threads trace, look up and drop buffers at the same time. Each finds its own memory, and memory
 /// that other threads sent.
 #[test]
 fn on_many_threads() {
