@@ -50,12 +50,12 @@
 //! | to | see |
 //! |---|---|
 //! | declare dims | [`dims!`]: `pub struct Batch;`, or local ones, `dims!(i, j);` |
-//! | name a tensor in a signature | [`Tensor`](tensors::named::Tensor). Messages show the sorted type, [`Named`](tensors::named::Named) |
+//! | name a tensor in a signature | [`Tensor`](tensors::named::Tensor). rustc's messages show [`Named`](tensors::named::Named), the type behind the alias, with its dims sorted |
 //! | bind the axes of an array | [`At::at`](pipeline::bind::At::at); [`Binder`](pipeline::bind::Binder) lists what you can pass for an axis |
 //! | turn an array into a tensor without a copy | [`IntoTensor`](creation::convert::IntoTensor) |
 //! | create tensors | [`creation`], such as [`from_fn`](creation::create::from_fn) and [`randn`](creation::random::randn) |
-//! | compute element by element | [`Elementwise`](operators::elementwise::Elementwise) and the operators |
-//! | contract, multiply, measure | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
+//! | compute element by element | [`Elementwise`](operators::elementwise::Elementwise), and arithmetic such as `a + b` |
+//! | contract, multiply, compute norms and distances | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
 //! | reduce, scan, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum`, `cumsum` and `eval` |
 //! | get an array, or the number of a tensor without dims | [`order`](pipeline::execute::order::OrderExt::order), `order(())` |
 //! | solve systems of equations, decompose matrices (feature `linalg`) | `operators::linalg::systems`, `operators::linalg::decompositions` |
@@ -76,7 +76,7 @@
 //!
 //! # When expressions run, and what they allocate
 //!
-//! Operators, elementwise methods, views and comparisons build an expression. Reductions,
+//! Arithmetic, elementwise methods, views and comparisons build an expression. Reductions,
 //! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)`
 //! is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as
 //! matrix products in a cheap order.
@@ -85,10 +85,10 @@
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
-//! order in which one `dims!` declares the dims, with [primes](types::prime) after all others.
-//! (Dims of different `dims!` calls have no fixed order.) In a batched product, shared dims become
-//! outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep
-//! that order. The memory order changes a result at most by rounding.
+//! order in which their `dims!` declares them, with [primes](types::prime) after all others. (Dims
+//! of different `dims!` calls have no fixed order.) A matrix product may choose another order: the
+//! dims that both operands and the result have, then the rows, then the columns. The memory order
+//! changes a result at most by rounding.
 //!
 //! [`attention`](operators::attention::attention) fuses the softmax with both products, and works
 //! tile by tile:
@@ -139,22 +139,22 @@
 //!
 //! # Features
 //!
-//! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than
-//!   `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
+//! * `gemm` (on by default): large matrix products use the crate `gemm`, which is 15 to 45 % faster
+//!   than `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. Results do not depend
 //!   on the number of threads, except for the rounding of matrix products and of decompositions of
 //!   large matrices.
-//! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
+//! * `blas`: matrix products use a BLAS that the program links and registers: see [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
-//!   results come from a memory pool (`storage::memory`), and there are gradients, recorded
+//!   results come from a memory pool (`pipeline::storage::memory`), and there are gradients, recorded
 //!   programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
 //!   [`ledger`](tensors::stream::ledger()). `gemm`, `blas`, `rayon`, `linalg`, `image`, `candle`,
 //!   `onnx` and the features for files need `std`. Without it the crate needs only `core` and
 //!   `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and similar macros.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `linalg`: systems of equations, decompositions and functions of matrices. Large ones use the
-//!   crate `faer`.
+//! * `linalg`: systems of equations, decompositions and functions of matrices. Large matrices use
+//!   the crate `faer`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
 //!   and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to
@@ -162,14 +162,15 @@
 //!   of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which generates dims and structs for the inputs and outputs of an ONNX
 //!   model, and a checker for the meaning of axes in a model (`onnx`).
-//! * `rand`: `random`, tensors of random elements.
+//! * `rand`: `random`, which draws elements from a distribution of the crate `rand`. (`rand()` and
+//!   `randn()` do not need it.)
 //! * `serde`: tensors with the names of their dims, in any serde format. The names are checked when
 //!   a tensor is read.
 //!
 //! # Without the standard library, and on other machines
 //!
 //! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates.
-//! Expressions, kernels and errors are available, including errors of failed allocations. Threads,
+//! Expressions, kernels and errors are available, including errors for failed allocations. Threads,
 //! files, gradients, recorded programs and modes need `std`. Kernels use the instructions that the
 //! target guarantees, so set `-C target-cpu`. Functions of floats come from the crate `libm`.
 //! (ndarray's `array!` needs `alloc::vec` in scope.)

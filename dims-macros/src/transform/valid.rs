@@ -1,4 +1,4 @@
-//! Finds the axes that stay, go, or are new, and checks that the macro allows this.
+//! Finds the axes that stay, go, or are new, and checks that the macro allows them.
 
 use super::TransformKind;
 use super::pieces::{self, Part};
@@ -16,7 +16,7 @@ pub struct ValidTransform {
     pub table: Table,
     pub inputs: Vec<Numbered>,
     pub outputs: Vec<Numbered>,
-    /// The parts of each output. Empty unless the call joins or splits arrays.
+    /// The parts of each output: none unless the call joins or splits arrays.
     pub pieces: Vec<Vec<Part>>,
     pub given: Vec<(usize, Expr)>,
     /// The name of the reduction, if it is not a closure.
@@ -62,10 +62,10 @@ impl TransformKind {
     fn left(self) -> Rules {
         let numbers = match self {
             TransformKind::Rearrange => Some(
-                "an axis given as a number is on one side only, but `rearrange!` keeps all axes: give it a name",
+                "an axis given as a number cannot be matched with one on the other side, but `rearrange!` keeps all axes: give it a name",
             ),
             TransformKind::View => Some(
-                "an axis given as a number is on one side only, but `rearrange_view!` keeps all axes: give it a name",
+                "an axis given as a number cannot be matched with one on the other side, but `rearrange_view!` keeps all axes: give it a name",
             ),
             TransformKind::Repeat => {
                 Some("an axis given as a number would be lost, but `repeat!` keeps all axes: give it a name")
@@ -78,14 +78,14 @@ impl TransformKind {
     fn right(self) -> Rules {
         let numbers = match self {
             TransformKind::Rearrange => Some(
-                "an axis given as a number would be new, but `rearrange!` cannot add axes: use `repeat!`",
+                "an axis given as a number would be new, but `rearrange!` cannot add axes other than `1`: use `repeat!`",
             ),
             TransformKind::View => Some(
-                "an axis given as a number would be new, but `rearrange_view!` cannot add axes: use `repeat!`",
+                "an axis given as a number would be new, but `rearrange_view!` cannot add axes other than `1`: use `repeat!`",
             ),
-            TransformKind::Reduce => {
-                Some("an axis given as a number would be new, but `reduce!` cannot add axes: use `repeat!`")
-            }
+            TransformKind::Reduce => Some(
+                "an axis given as a number would be new, but `reduce!` cannot add axes other than `1`: use `repeat!`",
+            ),
             TransformKind::Repeat => None,
         };
         let twice = Some("is named twice on the right: each axis of a result needs its own name");
@@ -95,9 +95,9 @@ impl TransformKind {
     fn sums(self) -> Option<&'static str> {
         match self {
             TransformKind::Rearrange => None,
-            TransformKind::View => {
-                Some("a view cannot move elements: to join or split arrays, use `rearrange!`")
-            }
+            TransformKind::View => Some(
+                "`rearrange_view!` returns one view of one array: to join or split arrays, use `rearrange!`",
+            ),
             TransformKind::Reduce | TransformKind::Repeat => {
                 Some("only `rearrange!` can join and split arrays with `+`")
             }
@@ -224,7 +224,7 @@ fn is_number(path: &TypePath) -> bool {
     path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
-/// Checks that each axis is on all sides where the macro requires it.
+/// Checks that each axis is on both sides, where the macro requires that.
 fn sides(
     kind: TransformKind,
     inputs: &[Numbered],
@@ -267,7 +267,7 @@ fn sides(
             let Some(axis) = of_name(axis).filter(|&axis| axis >= known) else { continue };
             let name = &table.entries[axis].name;
             let hint = hint(name, left_names());
-            let what = format!("`{}!` cannot add axes: use `repeat!`", kind.form().name);
+            let what = format!("`{}!` cannot add axes other than `1`: use `repeat!`", kind.form().name);
             errors.at(words, place, format!("the axis `{name}` is missing on the left, but {what}{hint}"));
         }
     }

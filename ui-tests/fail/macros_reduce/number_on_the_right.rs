@@ -1,4 +1,4 @@
-//~ words: cannot add axes
+//~ words: cannot add axes other than `1`
 use typed_dims::prelude::*;
 
 fn main() {
