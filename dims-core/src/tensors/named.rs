@@ -192,7 +192,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     ///
-    /// The dims of `Named` must be in order of declaration:
+    /// The dims of `Named` must be sorted; dims of one `dims!` are in order of declaration:
     ///
     /// ```compile_fail
     /// # use typed_dims::prelude::*;
@@ -200,7 +200,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Named<f32, (Feat, Batch)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
-        const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or one in another order") }
+        const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or the same set in two orders") }
         let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
         Named::from_expr(self.expr.with_dims(&axes, |_| 1))
     }

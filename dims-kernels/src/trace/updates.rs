@@ -19,7 +19,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The results of an update: new elements for each operand that changes.
+/// The results of an update: new elements for each operand that changes, or the numbers of a
+/// `Direction`.
 pub struct UpdatedElements {
     /// The new elements; `f32` for half precisions.
     pub changed: Vec<Arc<dyn Held>>,
@@ -43,7 +44,7 @@ pub(super) fn link() {
 ///
 /// # Panics
 ///
-/// If the program has another number of operands, or if they have other lengths.
+/// If the number of operands is wrong, or an operand has the wrong length.
 pub fn updated(
     program: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -60,7 +61,7 @@ fn updated_linked(
     len: usize,
     origin: Origin,
 ) -> Result<UpdatedElements, Error> {
-    assert_eq!(operands.len(), update.operands(), "an operand for each of the program's");
+    assert_eq!(operands.len(), update.operands(), "one operand for each operand of the program");
     let operands = operands.iter().enumerate().map(|(number, held)| {
         let is_scalar = number < update.scalars;
         assert_eq!(held.len(), if is_scalar { 1 } else { len }, "operands have the update's length");
@@ -79,8 +80,8 @@ fn updated_linked(
         let field = whole.with_result(result);
         let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
         if at == 0 && update.follows {
-            // Computed from the field once more instead of from `changed`, so that gradients and
-            // later calls read the operands of the program.
+            // `rounded` is computed from the field again, not from `changed`, so that gradients and
+            // later calls of the recorded function read the operands of the program.
             let follower = whole.operands.last().expect("the program has one");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }
@@ -138,7 +139,7 @@ pub(in crate::trace) struct SumOfSquares {
 
 fn total(operands: &[Field]) -> f64 {
     fn of<T: Real>(field: &Field) -> f64 {
-        squares(&field.buffer::<T>().expect("the memory has its type"))
+        squares(&field.buffer::<T>().expect("the memory has elements of this type"))
     }
     let each = operands.iter().map(|field| match field.memory().and_then(|held| held.dtype()) {
         Some(DType::F32) => of::<f32>(field),
