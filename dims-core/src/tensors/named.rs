@@ -200,7 +200,12 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Named<f32, (Feat, Batch)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
-        const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or the same set in two orders") }
+        const {
+            assert!(
+                S::KEYS.is_same(X::KEYS),
+                "these are two different sets of dims, or the same set in two orders"
+            )
+        }
         let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
         Named::from_expr(self.expr.with_dims(&axes, |_| 1))
     }
