@@ -18,7 +18,7 @@ pub enum MatrixFailure {
     NotPositiveDefinite,
     /// It has an element that is infinite or NaN.
     NotFinite,
-    /// Its right-hand side has an element that is infinite or NaN.
+    /// The right-hand side of its system has an element that is infinite or NaN.
     RightSideNotFinite,
     /// A result is too large for its type.
     OutOfRange,
@@ -51,7 +51,7 @@ impl fmt::Display for MatrixFailure {
 pub enum Error {
     /// A computed index is out of range for the axis that it selects from.
     OutOfBounds {
-        /// The index and the axis, for messages.
+        /// A description of the axis, and of the dims that the index is computed from.
         what: String,
         /// The index.
         index: i128,

@@ -104,7 +104,7 @@ fn constants(call: &str) -> String {
 const TYPES: &str = r#"
 ## Element types
 
-All operands of an operation have the same element type. There are no implicit conversions: rustc reports different types, and `cast` converts like Rust's `as`.
+All operands of an operation have the same element type. There are no implicit conversions: rustc rejects operands of different types, and `cast` converts like Rust's `as`.
 
 | operands | result |
 |---|---|
@@ -115,7 +115,7 @@ All operands of an operation have the same element type. There are no implicit c
 | comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
 | `select` with a condition of `bool`, and `T` and `T` | `T` |
-| `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
+| `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around; those of `f16` and `bf16` are accumulated in `f32` |
 | `scatter_add`, `fold` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
 | `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
 | `exp`, `sqrt`, `sin`, .. | the same type; only for floats and complex numbers |
@@ -124,7 +124,7 @@ All operands of an operation have the same element type. There are no implicit c
 | `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
 | an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not affect the type of the result |
 | `map`, `zip_map`, and [custom operators](custom-operators.md) | the type that they return; the operands can have different types |
-| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, real types lose the imaginary part of complex numbers |
+| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, a cast from complex to real drops the imaginary part |
 
 ```rust
 use typed_dims::prelude::*;
@@ -150,7 +150,7 @@ fn page() -> String {
     let mut page = format!(
         "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, for examples in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow the dims of the result. Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. (For operators that return several tensors, and a few others, these are the dims of a combination of the results, which the tests compare.) Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the number of selected or distinct elements depends on the data |\n\
          | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\

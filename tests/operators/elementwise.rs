@@ -256,7 +256,7 @@ mod mixed {
             }),
             along: [], keep: [],
             names: "where" "lax.select" "where";
-        /// The index along a dim: 0, 1, 2, ..
+        /// Dims as values, which are the indices along them
         iota [f32] (x: T [I J]) -> [I J],
             call: x.zip_map(I + J * 2, |_, at| at),
             loops: build(x.shape(), |at| (at[0] + 2 * at[1]) as isize),

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "Lazy. They return one loss per prediction; reduce them with `.mean(B)` or `.sum(B)`, in the same pass. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the result lacks; they can have fewer.",
+        about: "They return one loss per prediction; reduce them with `.mean(B)` or `.sum(B)`. All are lazy, and reduced in the same pass, except two: `cross_entropy` computes `log_softmax` immediately, and `cross_entropy_with` runs immediately. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the result lacks; they can have fewer.",
         operators,
     }
 }
@@ -86,7 +86,7 @@ mod classes {
             loops: build(&[x.shape()[2], x.shape()[1]], |at| -x[[target[[at[1], at[0]]], at[1], at[0]]]),
             along: [V], keep: [],
             names: "nn.functional.nll_loss(reduction='none')" "" "";
-        /// The mean loss of all predictions, in one pass
+        /// The mean loss of all predictions
         cross_entropy_mean [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
             call: x.cross_entropy(V, target).mean(I),
             loops: {

@@ -195,7 +195,7 @@ macro_rules! diagonal {
 }
 
 crate::operators! {
-    /// The lower factor `l` of `(a + a^T) / 2 = l l^T`
+    /// The lower factor `l` of `(x + x^T) / 2 = l l^T`
     cholesky [f32 f64] (x: T [J C]) -> [C J],
         call: shown!(x.cholesky(J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(t(&lower_factor(&symmetric(&regular(x))))),
@@ -231,7 +231,7 @@ crate::operators! {
         loops: scalar_of!(expanded(&regular(x)).ln()),
         along: [J C], keep: [J C],
         names: "linalg.slogdet" "numpy.linalg.slogdet" "linalg.slogdet";
-    /// `y` in `a y = b`
+    /// `y` in `x y = b`
     solve [f32 f64] (x: T [J C], b: T [K J]) -> [C K],
         call: shown!(x.solve(b, J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(solved(&regular(x), &t(&plain(b)))),
@@ -263,7 +263,7 @@ crate::operators! {
         },
         along: [J C], keep: [J C K],
         names: "linalg.solve_triangular(unitriangular=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)";
-    /// The order of the rows, and the factors: `a[order[i]] = sum over k of l[i, k] * u[k]`
+    /// The order of the rows, and the factors: `x[order[i]] = sum over k of l[i, k] * u[k]`
     lu [f32 f64] (x: T [J C]) -> [J C],
         call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().contract(found.2.sin(), D)),
         loops: {
@@ -290,7 +290,7 @@ crate::operators! {
         },
         along: [I J], keep: [I J],
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
-    /// The orthogonal factor `q` and the upper triangular factor `r`: `a = q r`
+    /// The orthogonal factor `q` and the upper triangular factor `r`: `x = q r`
     qr [f32 f64] (x: T [J I]) -> [J D],
         call: shown!(x.qr(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let q = found.0;
@@ -314,7 +314,7 @@ crate::operators! {
         loops: array_of!(orthogonal(&regular(x)).1.into_iter().map(|row| row.into_iter().map(f64::abs).collect()).collect()),
         along: [I J], keep: [I J],
         names: "linalg.qr(mode='r')" "numpy.linalg.qr(mode='r')" "linalg.qr(mode='r')";
-    /// Eigenvalues and eigenvectors of `(a + a^T) / 2`
+    /// Eigenvalues and eigenvectors of `(x + x^T) / 2`
     eigh [f32 f64] (x: T [J C]) -> [J D],
         call: shown!(x.eigh(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| {
             let (w, v) = found;

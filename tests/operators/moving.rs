@@ -97,7 +97,7 @@ crate::operators! {
         }),
         along: [I J], keep: [],
         names: "nn.functional.pad" "numpy.pad" "pad";
-    /// Padding with the elements mirrored at the ends, which are not repeated
+    /// Padding with the elements mirrored at the first and the last one, which are not repeated
     pad_reflect [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.pad(J, 2, 3, Pad::Reflect),
         loops: lines(x, 1, x.shape()[1] + 5, |x| {
@@ -191,7 +191,7 @@ crate::operators! {
                 => "windows along dim `H`: they span 2 elements, but there is 1",
         ],
         names: "nn.functional.fold" "" "";
-    /// Splits a dim into at most a number of pieces of equal sizes; the last one may be smaller
+    /// Splits a dim into at most the given number of pieces of equal size; the last one may be smaller
     chunk [f32 i32] (x: T [I J]) -> [J I],
         call: shown!(x.chunk(J, 3); then |parts| concat(J, parts.into_iter().rev())),
         loops: build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], (at[0] + 2) % 4]]),

@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows, which are views. Without padding, nothing is copied. Pooling takes one pass. Pass a normalisation the dims to normalise over: with the dims of an image, `layer_norm` is an instance norm. Multiply the result by a scale and add a bias as usual. `attention` is in the section on reductions.",
+        about: "A convolution is one contraction over windows, which are views. Without padding, nothing is copied. Pooling takes one pass over the input; adaptive pooling takes one for each dim. A normalisation takes the dims to normalise over: with the dims of an image, `layer_norm` is an instance norm. Multiply the result by a scale and add a bias as usual. `attention` is in the section on reductions.",
         operators: entries(),
     }
 }

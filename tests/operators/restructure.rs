@@ -22,7 +22,7 @@ fn two_by_four() -> Array2<f32> {
 }
 
 crate::operators! {
-    /// An array with the dims as axes in this order; a tuple of dims becomes one axis
+    /// An array with the dims as axes in this order; a nested tuple of dims becomes one axis
     order [f32 i32 bool f16] (x: T [I J K]) -> [K I J],
         call: x,
         loops: transpose(x, &[2, 0, 1]),

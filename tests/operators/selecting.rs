@@ -13,7 +13,7 @@ pub fn family() -> Family {
     Family {
         title: "Selecting by value",
         about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy and fused; an index that is out of range is an error when its element is read. \
-                The others run immediately. When the size of the result depends on the data, pass a new local dim, `dims!(n)`: `nonzero`, `masked_select`, `unique`.",
+                The others run immediately. The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`.",
         operators: entries(),
     }
 }
@@ -118,7 +118,7 @@ crate::operators! {
         errors: [ndarray::array![-1i32].at(I).try_from_end(V)
             => "the size of dim `V` is not known here: bind it to an axis first, or give it a size, `V.of(n)` if it is declared, `dims!(V = n)` if it is local"],
         names: "" "" "";
-    /// 1 where the index along a new dim is the element, else 0
+    /// 1 where the index along the new dim equals the element, else 0
     one_hot [f32 i32 f16] (ids: usize [I J] in Below("V")) -> [V I J],
         call: ids.one_hot::<T, _>(V.of(7)),
         loops: build(&[7, ids.shape()[0], ids.shape()[1]], |at| if ids[[at[1], at[2]]] == at[0] { 1 as T } else { 0 as T }),

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 /// signature it was recorded with, and copies tensors whose axes are in another order.
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
-    /// The axes of the next tensor, if it is one line of elements.
+    /// While the inputs are walked: the axes of the next tensor, if it is an optimizer's state.
     pub(super) line: Option<StateLineAxes>,
     pub(super) tensors: Vec<InputTensor>,
     pub(super) settings: Vec<InputSetting>,
@@ -109,7 +109,7 @@ impl fmt::Display for InputPath {
 }
 
 impl InputSignature {
-    /// Whether a tensor belongs to a gradient or to a function that is being recorded.
+    /// Whether any of the tensors belongs to a gradient or to a function that is being recorded.
     pub(super) fn is_traced(&self) -> bool {
         self.tensors.iter().any(|own| own.is_traced)
     }
@@ -152,7 +152,7 @@ impl InputTensor {
     }
 }
 
-/// A value of an input that is not a tensor, such as the decay of an average.
+/// A value in an input, other than a tensor: for example, the decay of an average.
 #[derive(PartialEq)]
 pub(super) struct InputSetting {
     pub(super) path: InputPath,
@@ -343,7 +343,7 @@ impl Walk<1> for GivenInputs<'_> {
                 describe(&expected.sizes)
             ),
             Some(_) if tensor.expr.is_traced() => format!(
-                "{} belongs to a gradient or to another function that is recorded: call the function itself there",
+                "{} belongs to a gradient or to another function that is being recorded: there, call the original function instead of the program",
                 own()
             ),
             Some(expected) if !self.reorders && tensor.expr.order_in_memory() != expected.order => {

@@ -1,7 +1,7 @@
 //! Pointwise operations. The shapes and data dimensions of two streams must match.
 //!
-//! Operators and functions of one operand panic if sizes differ or a result does not fit into
-//! memory. To get an error instead, use `try_map` and `try_zip_map`.
+//! Operators, and functions of one operand such as `exp`, panic if sizes differ or a result does not
+//! fit into memory. To get an error instead, use `try_map` and `try_zip_map`.
 
 use super::Stream;
 use super::contraction::Multiplier;
@@ -40,7 +40,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// ```
     /// use typed_dims::prelude::*;
     ///
-    /// /// Written for tensors, of any dims.
+    /// /// Written for tensors of any dims.
     /// fn swish<B: Dims>(x: &Tensor<f32, (Rest<B>,)>) -> Tensor<f32, (Rest<B>,)> {
     ///     (x * x.sigmoid()).eval()
     /// }
@@ -96,10 +96,10 @@ impl<A: Dims> AllAxes<A> for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The right operand of a pointwise operation on a stream of `T` with the axes `L` along `D`. It is
-/// a stream of the same type or a reference to one, a single `T`, or a constant: a tensor whose
-/// dims are among the axes. A number or a constant can also be the left operand of `+`, `-`, `*`
-/// and `/`.
+/// The right operand of a pointwise operation on a stream of `T` with the axes `L` and the data
+/// dimension `D`. It is a stream of the same type or a reference to one, a single `T`, or a
+/// constant: a tensor whose dims are among the axes. A number or a constant can also be the left
+/// operand of `+`, `-`, `*` and `/`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
