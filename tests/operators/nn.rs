@@ -257,7 +257,7 @@ crate::operators! {
         }),
         along: [H W], keep: [H W],
         errors: [image().at((C, H)).try_max_pool(H, 2, &Window::new().padding(2))
-            => "windows along dim `H`: the padding 2 is more than half of the window, which spans 2 elements"],
+            => "windows along dim `H`: the padding 2 is more than half of the window, which spans 2 element(s)"],
         names: "nn.functional.max_pool2d" "lax.reduce_window" "";
     /// The greatest element of each window, with partial windows at the end
     max_pool_ceil [f32 i32] (x: T [C H W]) -> [C H W],

@@ -295,7 +295,8 @@ impl SafetensorsWriter {
         if self.metadata.contains_key(name) {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the metadata already") });
         }
-        if self.tensors.iter().any(|(tensor, ..)| names_of(tensor) == name) {
+        let named = name.strip_prefix("dims of ");
+        if named.is_some_and(|named| self.tensors.iter().any(|(tensor, ..)| tensor == named)) {
             return Err(FileError::Unwritable { what: format!("`{name}` would name the dims of a tensor") });
         }
         self.metadata.insert(name.into(), text.into());

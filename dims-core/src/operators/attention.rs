@@ -322,9 +322,13 @@ where
     let scale = scale(&shape);
     if let Some((p, seed)) = dropped {
         let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, &bias), scale)?.try_dropout(p, seed)?;
-        let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
-        let counts = Binary { op: ops::And, a: &mask, b: Binary { op: ops::Ne, a: &bias, b: excluded } };
-        return weighed::<V, O, _, S, X>(weights, counts, v);
+        return if const { M::BIASED } {
+            let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
+            let counts = Binary { op: ops::And, a: &mask, b: Binary { op: ops::Ne, a: &bias, b: excluded } };
+            weighed::<V, O, _, S, X>(weights, counts, v)
+        } else {
+            weighed::<V, O, _, S, X>(weights, &mask, v)
+        };
     }
     let axes = AttentionAxes {
         operands: [

@@ -207,7 +207,10 @@ impl SavedContent {
 
 /// Whether positions along axes, as sizes and strides, are known to be different elements, except
 /// along axes with stride 0. Without this, a result could not be changed in place.
-fn are_apart(axes: impl Iterator<Item = (usize, isize)>) -> bool {
+fn are_apart(axes: impl Iterator<Item = (usize, isize)> + Clone) -> bool {
+    if axes.clone().any(|(size, _)| size == 0) {
+        return true;
+    }
     let reach = |(size, stride): (usize, isize)| {
         let stride = stride.unsigned_abs();
         (size > 1 && stride > 0).then(|| (stride, stride.saturating_mul(size - 1)))

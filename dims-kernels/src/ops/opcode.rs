@@ -11,7 +11,6 @@ use crate::ops::code::RegisterKind;
 use crate::ops::math::{Math, bell};
 use crate::ops::{self, BinaryOp, UnaryOp, special};
 use crate::scalar::{Num, Real};
-#[cfg(feature = "std")]
 use smallvec::SmallVec;
 
 /// Whether programs run an operation on registers of this kind, given the bound on its elements.

@@ -15,6 +15,7 @@ use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpc
 use crate::ops::function::{self, Function, Functions};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem::discriminant;
 use smallvec::SmallVec;
 
 /// The index of an instruction, which stands for its value.
@@ -51,10 +52,10 @@ impl Instruction {
                 a.to_bits() == b.to_bits()
             }
             (Instruction::Unary(op, a), Instruction::Unary(other, b)) => {
-                a == b && op.words() == other.words()
+                a == b && discriminant(op) == discriminant(other) && op.words() == other.words()
             }
             (Instruction::Binary(op, a, b), Instruction::Binary(other, c, d)) => {
-                (a, b) == (c, d) && op.words() == other.words()
+                (a, b) == (c, d) && discriminant(op) == discriminant(other) && op.words() == other.words()
             }
             _ => self == other,
         }

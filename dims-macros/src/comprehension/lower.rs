@@ -432,7 +432,8 @@ impl<'a> Lower<'a> {
     }
 
     /// `a && b` and `a || b`. If the right side may panic or has effects, it is not computed where
-    /// the left side decides.
+    /// the left side decides. (Reductions in it are computed everywhere, unless an index in them may
+    /// be out of range.)
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
         let lazy = self.program.can_fail(b) || runs_code(b);
@@ -569,15 +570,15 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether a node contains Rust code with elements, or a quotient, which panics if its elements are
-/// integers and the divisor is 0. (A literal divisor is not 0.)
+/// Whether a node contains Rust code with elements, or a quotient by anything but a literal: for
+/// integers, it panics where the divisor is 0.
 fn runs_code(node: &Node) -> bool {
     let mut found = false;
     node.walk(&mut |node| {
         found |= match node {
             Node::Closure(..) => true,
             Node::Binary(BinOp::Div(_) | BinOp::Rem(_), _, divisor) => !is_literal(divisor),
-            Node::Method(method) => method.name == "remainder" || method.name == "floor_div",
+            Node::Method(method) => ["map", "remainder", "floor_div"].iter().any(|name| method.name == name),
             _ => false,
         }
     });

@@ -62,7 +62,7 @@ impl Comparison {
             let bytes: usize = own.outputs.iter().map(bytes_of).sum();
             let parts = match own.kind.as_str() {
                 // Without groups, all devices are one group.
-                "reduce-scatter" => own.groups.first().map_or(mesh.devices(), Vec::len),
+                "reduce-scatter" => own.groups.first().map_or(mesh.devices(), |group| group.len().max(1)),
                 _ => 1,
             };
             rows.entry((own.kind.clone(), axes)).or_default()[1] += bytes * parts;

@@ -82,11 +82,7 @@ impl DeviceBuffer {
     pub fn to_host(&self) -> Result<Vec<u8>, XlaError> {
         let bytes = self.element_type().bytes(self.sizes());
         let bytes = bytes.ok_or_else(|| XlaError::arguments(format!("{self:?} is too large for memory")))?;
-        let mut target = Vec::new();
-        target
-            .try_reserve_exact(bytes)
-            .map_err(|_| XlaError::arguments(format!("there is no memory for {self:?} on the host")))?;
-        target.resize(bytes, 0);
+        let mut target = vec![0; bytes];
         self.inner.read(&mut target)?;
         Ok(target)
     }

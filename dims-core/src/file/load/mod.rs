@@ -89,7 +89,7 @@ impl<'a> Weights<'a> {
     }
 
     /// Allows arrays to be unused: the one with this name, and all whose names begin with `name`
-    /// and a dot.
+    /// and a dot. The empty name stands for all arrays.
     pub fn ignoring(mut self, name: &str) -> Self {
         self.ignored.push(name.to_owned());
         self
