@@ -88,8 +88,8 @@ fn files_without_names_want_the_order_of_their_axes() {
     let entry = file.get().unwrap();
     assert_eq!(
         message(entry.load::<f32, (Out, In)>()),
-        "tensor `npy` has the axes (2, 3) in the file, but the dims (Out, In = 3) were asked for: the file does not name its axes, so say their \
-         order: `load_as` or `view_as`"
+        "tensor `npy` has the axes (2, 3) in the file, but the dims (Out, In = 3) were asked for: the file does not name its axes, so give \
+         the dims in the order of the axes, with `load_as` or `view_as`"
     );
     assert_eq!(entry.load_as::<f32, _>((Out, In)).unwrap().order((Out, In)), counted(2).order((Out, In)));
     assert!(

@@ -408,7 +408,9 @@ fn diagonals() {
         reduce!(x, i i c -> c, sum),
         Array::from_shape_fn(3, |c| (0..4).map(|i| x[(i, i, c)]).sum::<f64>())
     );
-    assert!(try_rearrange!(x, i j i -> i j).unwrap_err().to_string().contains("axis `i` has size 4"));
+    assert!(
+        try_rearrange!(x, i j i -> i j).unwrap_err().to_string().contains("axis `i` has the sizes 4 and 3")
+    );
     let flat = random::<i32, _>(&mut Random(8), 9);
     assert_eq!(rearrange!(flat, (i i) -> i, i = 3), array![flat[0], flat[4], flat[8]]);
 }
