@@ -301,7 +301,7 @@ fn masked_tiles() {
 
 type Lines = Tensor<f64, (I, J)>;
 
-/// Three lines, the second of which contains `value`, and their weights. The second weight is 0.
+/// Three lines and their weights. The second line contains `value`, and its weight is 0.
 fn with(value: f64) -> (Lines, Line) {
     let at = |i: usize, j: usize| 0.1 * (i as f64 + 1.0) + 0.01 * j as f64;
     let x = from_fn((I.of(3), J.of(64)), |(i, j)| if (i, j) == (1, 5) { value } else { at(i, j) });

@@ -53,7 +53,7 @@ fn small(case: &Case, which: usize) {
         1 => check!(q[B A D] k[C A D] v[C A D], D, C, m[A B C] => [A B D]),
         // No common dims except the required ones; a mask over the keys alone.
         2 => check!(q[B D] k[D C] v[C], D, C, m[C] => [B]),
-        // Several query dims, one of which the mask has.
+        // Several query dims; the mask has one of them.
         3 => check!(q[A B E D] k[C D] v[F C], D, C, m[A C] => [F A B E]),
         // Values that vary with the queries.
         4 => check!(q[A B D] k[C D] v[B C E], D, C, m[B C] => [A B E]),

@@ -1,5 +1,5 @@
-//! A case: inputs that all peers share, and the peers, each of which computes the same result in
-//! its own way.
+//! A case: inputs that all peers share, and the peers, which compute the same result in different
+//! ways.
 
 use ndarray::{Array, Dimension, IntoDimension};
 use ndarray_npy::{WritableElement, write_npy};

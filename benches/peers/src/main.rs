@@ -109,8 +109,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// For each name, the case with that name, or, if there is none, all cases whose names start with
-/// it. All cases if no names are given.
+/// For each name, the case with exactly that name, otherwise all cases whose names start with it.
+/// Without names, all cases.
 fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());

@@ -347,7 +347,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
-    /// element fewer along this dim, or none if the tensor has none.
+    /// element fewer along this dim. An empty dim stays empty.
     #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,

@@ -31,8 +31,8 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Splits one axis into several dims, of which the last varies fastest. One of their sizes may
-    /// be unknown. If the axis is the data dimension, the last dim becomes the data dimension,
+    /// Splits one axis into several dims; the last dim varies fastest. One of their sizes may be
+    /// unknown. If the axis is the data dimension, the last dim becomes the data dimension,
     /// which keeps the stride.
     ///
     /// ```text

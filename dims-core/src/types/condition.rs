@@ -114,7 +114,7 @@ macro_rules! booleans {
 
 booleans!(True False, B1 B0);
 
-/// Stands in place of a dim where there is none.
+/// Stands for a missing dim.
 pub struct Nothing;
 
 /// A dim, such as the first that violates a condition, or [`Nothing`].

@@ -24,8 +24,8 @@ impl<T: Copy> PrefetchStream<T> {
         PrefetchStream { from, len: usize::MAX }
     }
 
-    /// The elements from `at` on of the operand that [`Kernel::source`] finds, or none if it finds
-    /// no operand.
+    /// The elements from `at` on of the operand that [`Kernel::source`] finds. Empty if it finds no
+    /// operand.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(kernel: &K, at: &[usize]) -> Self {
         kernel.source(at).map_or(Self::NOTHING, Self::from)

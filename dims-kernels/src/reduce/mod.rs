@@ -88,7 +88,7 @@ pub trait Reducer<T>: Copy {
     /// are in near caches. The other loops keep their states in memory, where a step that compares
     /// takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
-    /// The state of contiguous elements, the first of which has the index `first`.
+    /// The state of contiguous elements. The first element has the index `first`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
     where

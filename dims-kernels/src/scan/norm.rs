@@ -348,7 +348,7 @@ pub(super) fn count<T: Real>(line: &[T]) -> T::Wide {
 /// How many elements are added to an accumulator before it is combined with others.
 const NORM_BLOCK: usize = 64;
 
-/// What is summed along a line: one or more functions of each element.
+/// The functions of each element that are summed along a line.
 trait Summed<T: Real> {
     /// One sum or several.
     type Sum: Copy;

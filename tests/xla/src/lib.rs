@@ -7,7 +7,7 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_xla::{OnDevice, Pjrt, PjrtOptions, XlaError};
 
 /// A plugin for the CPU with this number of devices, or a plugin for the platform in
-/// `TYPED_DIMS_TEST_PLATFORM`. If there is none, prints a notice and returns `None`.
+/// `TYPED_DIMS_TEST_PLATFORM`. Without such a plugin, prints a notice and returns `None`.
 pub fn plugin(devices: usize) -> Option<Pjrt> {
     let platform = std::env::var("TYPED_DIMS_TEST_PLATFORM").unwrap_or_else(|_| "cpu".into());
     match Pjrt::find_with(PjrtOptions::new().platform(platform).cpu_devices(devices)) {

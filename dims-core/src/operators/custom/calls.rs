@@ -89,7 +89,7 @@ struct ArrayStep<'a, O, Args> {
     args: PhantomData<Args>,
 }
 
-/// What is known only after a run.
+/// Facts that are known only after a run.
 #[derive(Default)]
 struct FoundByCalls {
     /// The sizes of one result.

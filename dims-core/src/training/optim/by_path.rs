@@ -401,8 +401,8 @@ pub(crate) struct StateWalk<'s> {
 }
 
 impl<'s> StateWalk<'s> {
-    /// Starts at the first parameter. `steps` is the number of steps of the optimizer, all of which
-    /// a parameter that is added later has missed.
+    /// Starts at the first parameter. `steps` is the number of steps of the optimizer. A parameter
+    /// that is added later has missed all of them.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
         let late = if by_path.parameters.is_empty() { None } else { steps };
         StateWalk { by_path, next: 0, found: 0, late }

@@ -20,8 +20,8 @@ const AS_THEY_ARE: &str = "
     Tanh TensorScatter ThresholdedRelu Trilu
 ";
 
-/// The results of the node, or the reason why it has none; `None` for operators that are unknown or
-/// contain graphs.
+/// The results of the node, or an error that says why they cannot be found. `None` for operators
+/// that are unknown or contain graphs.
 pub fn run(call: &mut Call<'_>) -> Option<Results> {
     let operator = call.node.op_type.as_str();
     Some(match operator {
