@@ -94,9 +94,9 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
 pub(crate) enum IndexReach {
     /// All are within the axis.
     Within,
-    /// Some may be outside, or a dim lacks a size. If only one dim lacks a size, and it is declared,
-    /// `open` is that dim and the largest size for which all values are within the axis, if such a
-    /// size exists.
+    /// Some may be outside, or a dim lacks a size. If only one dim lacks a size, and that dim is
+    /// declared, `open` is the dim and the largest size for which all values are within the axis, if
+    /// such a size exists.
     Unknown { open: Option<(DimKey, usize)> },
 }
 

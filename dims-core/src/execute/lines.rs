@@ -217,8 +217,8 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
 /// The result has all dims of the three, `U`.
 ///
 /// If gain and bias only have dims of a line, and none of the three is traced, this is one pass
-/// over the lines. Otherwise one pass standardises the lines, and a second one applies gain and bias.
-/// Both passes have derivatives.
+/// over the lines. Otherwise one pass standardises the lines, and a second one applies gain and
+/// bias. Both passes have derivatives.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(
     tensor: A,

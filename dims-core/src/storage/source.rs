@@ -206,7 +206,7 @@ scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 scalars!(half::f16, half::bf16);
 
-// SAFETY: an array is `N` adjacent values, each of which is `T::LEN` elements with the axes of
+// SAFETY: an array is `N` adjacent values. Each value is `T::LEN` elements with the axes of
 // `T::sizes`.
 unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     type Elem = T::Elem;
@@ -220,7 +220,7 @@ unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     }
 }
 
-// SAFETY: an array is `N` adjacent values, each of which is `T::LEN` elements with the axes of
+// SAFETY: an array is `N` adjacent values. Each value is `T::LEN` elements with the axes of
 // `T::sizes`.
 unsafe impl<T: Nested, const N: usize> Source for [T; N] {
     type Elem = T::Elem;

@@ -142,8 +142,8 @@ impl Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
 
-    /// The elements of a list or of a single integer. Some may be unknown. `None` if their number is
-    /// unknown or too large.
+    /// The elements of a list or of a single integer. Some may be unknown. `None` if their number
+    /// is unknown or too large.
     pub fn elements(&self) -> Option<Rc<[Size]>> {
         match (&self.integers, self.axes.as_deref()) {
             (Some(integers), _) => Some(integers.clone()),

@@ -137,8 +137,8 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // `is_own` finds the loops of the product that contains the field. Along all other loops,
-            // neither factor varies.
+            // `is_own` finds the loops of the product that contains the field. Along all other
+            // loops, neither factor varies.
             let product = |lower: &Self, a: &Factor, b: &Factor, summed: &[usize]| {
                 let is_own =
                     |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis) || summed.contains(axis);
