@@ -95,8 +95,8 @@ pub(crate) enum IndexReach {
     /// All are within the axis.
     Within,
     /// Some may be outside, or a dim lacks a size. If only one dim lacks a size, and that dim is
-    /// declared, `open` is the dim and the largest size for which all values are within the axis, if
-    /// such a size exists.
+    /// declared, `open` is the dim and the largest size for which all values are within the axis,
+    /// if such a size exists.
     Unknown { open: Option<(DimKey, usize)> },
 }
 

@@ -20,6 +20,7 @@ use crate::tensors::tensor::Computable;
 use crate::types::dim::DimList;
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::Dims;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -128,9 +129,7 @@ impl<T: Element> Lines<T> {
     pub(crate) fn check_volume<U>(&self, len: usize) -> Result<(), DimError> {
         match volume(self.sizes(&[len]).into_iter(), size_of::<U>()) {
             Some(_) => Ok(()),
-            None => {
-                Err(DimError::TooLarge { dims: alloc::format!("{} lines of {len} elements", self.count()) })
-            }
+            None => Err(DimError::TooLarge { dims: format!("{} lines of {len} elements", self.count()) }),
         }
     }
 

@@ -97,8 +97,8 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     }
 }
 
-/// Decides which results of a step are kept. (This is a trait, because the errors of a closure would
-/// name a line of this file.)
+/// Decides which results of a step are kept. (This is a trait, because the errors of a closure
+/// would name a line of this file.)
 pub(super) trait Kept<T, S: Dims, R> {
     /// Checks that the lengths, if any, fit sequences with `count` positions along the dim `time`.
     #[track_caller]
