@@ -138,7 +138,6 @@ impl ScalarProgram {
         self.result
     }
 
-    /// An instruction.
     pub(crate) fn instruction(&self, register: Register) -> Instruction {
         self.instructions[register as usize]
     }
@@ -286,12 +285,10 @@ impl Builder {
         register
     }
 
-    /// The type of elements that have fewer bits than their register.
     fn narrow_type(&self, register: Register) -> Option<DType> {
         self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
     }
 
-    /// Whether a register holds the bits of an unsigned integer that fills it.
     fn is_unsigned(&self, register: Register) -> bool {
         self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
@@ -316,7 +313,7 @@ impl Builder {
         self.push(Instruction::Load(operand), kind)
     }
 
-    /// A position.
+    /// A position along the loops.
     pub fn position(&mut self, operand: u32) -> Register {
         self.push(Instruction::Position(operand), RegisterKind::Int)
     }
@@ -326,7 +323,7 @@ impl Builder {
         self.push(Instruction::Constant(number), kind)
     }
 
-    /// A float.
+    /// A constant float.
     pub fn float(&mut self, value: f64, kind: RegisterKind) -> Register {
         self.constant(Number::Float(value), kind)
     }
@@ -443,9 +440,8 @@ impl Builder {
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
-            // An integer as an index. Unsigned integers above `isize::MAX` are out of range as
-            // indices, and so are the negative integers that they become.
-            (Code::Same, &[a]) if is_unsigned => Some(a),
+            (Code::Same, &[a]) if is_unsigned => Some(self.unsigned_as_index(a)),
+            // An integer as an index.
             (Code::Same, &[a]) if self.kind(a) == RegisterKind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
             _ => None,
@@ -463,8 +459,7 @@ impl Builder {
         self.binary(BinaryOpcode::Xor, a, least)
     }
 
-    /// An operation on an unsigned integer; `None` if programs cannot compute it with this
-    /// constant.
+    /// An operation on an unsigned integer; `None` if its constants are too large for programs.
     fn unsigned_unary(&mut self, op: UnaryOpcode, a: Register) -> Option<Register> {
         Some(match op {
             UnaryOpcode::Abs | UnaryOpcode::Relu | UnaryOpcode::LeakyRelu(_) => a,
@@ -487,11 +482,19 @@ impl Builder {
                 let above = self.unsigned_binary(BinaryOpcode::Maximum, a, low);
                 self.unsigned_binary(BinaryOpcode::Minimum, above, high)
             }
+            // Indices from the end are negative.
+            UnaryOpcode::FromEnd(_) => self.unsigned_as_index(a),
             _ => self.unary(op, a),
         })
     }
 
-    /// An operation on two unsigned integers.
+    /// An unsigned integer as an index. Integers above `isize::MAX` become `isize::MAX`.
+    fn unsigned_as_index(&mut self, a: Register) -> Register {
+        let most = self.integer(isize::MAX);
+        let a = self.unsigned_binary(BinaryOpcode::Minimum, a, most);
+        self.cast(DType::Isize, a)
+    }
+
     fn unsigned_binary(&mut self, op: BinaryOpcode, a: Register, b: Register) -> Register {
         use BinaryOpcode::*;
         match op {
@@ -515,7 +518,6 @@ impl Builder {
         }
     }
 
-    /// An unsigned integer as a float.
     fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
         let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
         // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is
@@ -580,7 +582,7 @@ impl Builder {
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
                 // The cast says whether the integer is signed. The types of the operands are not
-                // known here, so it must stay.
+                // known here, so the cast must stay.
                 Instruction::Cast(to, a)
                     if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
                 {
