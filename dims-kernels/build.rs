@@ -1,4 +1,4 @@
-//! Tells the crate whether it is optimized, and whether it may have code for the vectors of x86-64.
+//! Tells the crate whether it is optimized, and whether to compile its code for x86-64 vectors.
 
 use std::env::var;
 
@@ -9,8 +9,8 @@ fn main() {
     if var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo::rustc-cfg=unoptimized");
     }
-    // With the standard library, vectors are chosen at run time. Without it, the target must
-    // guarantee AVX2, because a target that does not may have no floating-point registers.
+    // With the standard library, the vectors are chosen at run time. Without it, the target must
+    // guarantee AVX2: other targets may have no floating-point registers.
     let has_avx2 =
         var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|list| list.split(',').any(|name| name == "avx2"));
     let is_x86 = var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");

@@ -278,6 +278,9 @@ mod variants {
             "the array has 2 axes, but 3 were bound"
         );
         assert!(matches!(a.clone().try_into_tensor(Row), Err(DimError::Rank { found: 2, bound: 1 })));
+        let line = ArrayD::<f32>::zeros(vec![2]);
+        let error = line.try_at((Row, Col)).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "the array has 1 axis, but 2 were bound");
         let mut out = ArrayD::<f32>::zeros(vec![2, 3]);
         assert!(matches!(array![1.0f32].at(Row).try_order_into(&mut out, Row), Err(DimError::Rank { .. })));
     }
@@ -303,6 +306,8 @@ mod variants {
             DimError::Length { expected: 6, found: 5, .. },
             "a tensor with dims `Row` = 2, `Three` = 3 has 6 elements, but 5 were given"
         );
+        let error = try_from_vec(Row.of(1), vec![1, 2]).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "a tensor with dim `Row` = 1 has 1 element, but 2 were given");
     }
 
     #[test]

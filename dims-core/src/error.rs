@@ -153,7 +153,7 @@ pub enum DimError {
     },
     /// A result is too large for the address space or the available memory.
     TooLarge {
-        /// The sizes of the result, or its number of elements.
+        /// The size of the result in words, such as its dims with their sizes.
         dims: String,
     },
     /// A gradient cannot be taken through an operation.
@@ -313,7 +313,7 @@ impl fmt::Display for DimError {
             }
             DimError::Rank { found, bound } => {
                 let were = if *bound == 1 { "was" } else { "were" };
-                write!(f, "the array has {found} axes, but {bound} {were} bound")
+                write!(f, "the array has {}, but {bound} {were} bound", Axes(*found))
             }
             DimError::AxisConflict { axis, first, first_place, second, second_place, pattern }
                 if first_place == second_place =>
@@ -329,7 +329,7 @@ impl fmt::Display for DimError {
             ),
             DimError::PatternRank { found, named, spread } => {
                 let least = if *spread { "at least " } else { "" };
-                write!(f, "the array has {found} axes, but the pattern names {least}{named}")
+                write!(f, "the array has {}, but the pattern names {least}{named}", Axes(*found))
             }
             DimError::Broadcast { axis, first, second } => write!(
                 f,
@@ -337,7 +337,8 @@ impl fmt::Display for DimError {
             ),
             DimError::Length { dims, expected, found } => {
                 let were = if *found == 1 { "was" } else { "were" };
-                write!(f, "a tensor with {dims} has {expected} elements, but {found} {were} given")
+                let elements = if *expected == 1 { "element" } else { "elements" };
+                write!(f, "a tensor with {dims} has {expected} {elements}, but {found} {were} given")
             }
             DimError::EmptyReduction { op, dims } => {
                 write!(f, "`{op}` over {dims} has no elements to choose from")
@@ -395,6 +396,15 @@ impl fmt::Display for DimError {
 }
 
 impl core::error::Error for DimError {}
+
+/// `1 axis`, `2 axes`
+struct Axes(usize);
+
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, if self.0 == 1 { "axis" } else { "axes" })
+    }
+}
 
 /// The size of a dim, and where it came from.
 pub(crate) struct SizeFrom {

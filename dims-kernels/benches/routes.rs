@@ -1,13 +1,12 @@
-//! Compares the routes of matrix products: measures the time of each shape by each route that can
-//! compute it.
+//! Compares the routes by which matrix products can be computed.
 //!
 //! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape and element
-//! type: microseconds of one product by each route, with the dispatcher's choice marked by `*`, and
-//! its time divided by that of the fastest route. An argument selects the lines whose label
-//! contains it.
+//! type. The columns are the microseconds of one product by each route. The route that the
+//! dispatcher chooses is marked by `*`; the last column is its time divided by that of the fastest
+//! route. An argument selects the lines whose label contains it.
 //!
-//! The routes take short turns, and the time of a route is that of its fastest turn: other programs
-//! slow all routes down alike, and rarely all turns of one route.
+//! The routes take short turns, and the fastest turn of each route counts, because other programs
+//! rarely slow down all turns of one route.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,13 +14,13 @@ use typed_dims_kernels::gemm::dispatch::{Route, multiply_by, route_of};
 use typed_dims_kernels::gemm::{Matrix, Product};
 use typed_dims_kernels::scalar::Num;
 
-/// The number of turns of each route.
 const TURNS: usize = 40;
 
-/// The least duration of a turn.
+/// The intended least duration of a turn.
 const TURN: Duration = Duration::from_millis(1);
 
-/// A route whose first turn takes this many times longer than another's is not measured again.
+/// A route that takes more than this many times as long as the fastest route in a first trial is
+/// not measured again.
 const HOPELESS: u32 = 8;
 
 /// The layout of a matrix: row-major, column-major, or without adjacent elements.
@@ -33,7 +32,7 @@ enum OperandLayout {
 }
 
 impl OperandLayout {
-    /// The strides of rows and columns, and the number of elements of the memory.
+    /// The strides of rows and columns, and the length of the memory in elements.
     fn strides(self, rows: usize, columns: usize) -> ([isize; 2], usize) {
         let (row, col) = match self {
             OperandLayout::Rows => (columns, 1),
@@ -58,14 +57,12 @@ const fn shape(class: &'static str, count: usize, sizes: [usize; 3], layouts: [O
     Shape { class, count, sizes, layouts }
 }
 
-/// All row-major.
 const ROW_MAJOR: [OperandLayout; 3] = [Rows, Rows, Rows];
-/// The right matrix is column-major.
 const TRANSPOSED_B: [OperandLayout; 3] = [Rows, Columns, Rows];
-/// The left matrix is column-major.
 const TRANSPOSED_A: [OperandLayout; 3] = [Columns, Rows, Rows];
 
-/// The products to measure. The sizes are `m`, `k` and `n`, for an `m` x `k` by a `k` x `n` matrix.
+/// The products to measure. The sizes are `m`, `k` and `n`: an `m` x `k` matrix times a `k` x `n`
+/// matrix.
 const SHAPES: &[Shape] = &[
     shape("small", 1, [4, 4, 4], ROW_MAJOR),
     shape("small", 1, [8, 8, 8], ROW_MAJOR),

@@ -30,8 +30,7 @@ pub use scores::{Allowed, Change, LoweredScores, ScoreTile, lowered_scores};
 const QUERIES: usize = 192;
 
 /// The number of keys in a tile. The scores of a tile take up less than half of a second-level
-/// cache of 1 MiB. (With 2048 queries and keys of 64 features, tiles of 192 by 512 take 0.9 of the
-/// time of tiles of 128 by 256.)
+/// cache of 1 MiB.
 const fn keys<T>() -> usize {
     let keys = 2048 / size_of::<T>();
     if keys < TILE { keys } else { TILE }
@@ -69,10 +68,10 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
     }
 }
 
-/// An attention: its loops, its operands, and the scale of the scores.
+/// The loops and operands of an attention.
 pub struct Work<'n, T> {
     /// Loops over batches, one loop over queries, loops over keys; rows of strides for queries,
-    /// keys, values, result, mask and bias.
+    /// keys, values, the result, and the operands of the mask and the bias.
     pub nest: &'n Nest,
     /// The index of the loop over queries.
     pub query: usize,
@@ -90,8 +89,8 @@ pub struct Work<'n, T> {
     pub scale: T,
 }
 
-/// The loops of an attention, except those over keys, grouped by role, and the strides of queries,
-/// keys, values and the result.
+/// The loops of an attention, except those over keys and features, grouped by role, and the strides
+/// of queries, keys, values and the result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -109,8 +108,7 @@ impl AttentionRoles {
     /// values.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
-        // Along a loop over queries, only the queries vary. The other loops of the scores are
-        // batches. Loops of the result that the scores lack are columns of values.
+        // Of the operands, only the queries vary along a loop over queries.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
         let rest = scores.iter().copied().filter(|axis| !over.contains(axis));
         let (queries, batch) = rest.partition(is_query);
@@ -130,8 +128,8 @@ pub fn loops_of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &
     Nest::grouped(sizes, &[axes], &own).0
 }
 
-/// The rows of the mask and of the bias in a nest: those after queries, keys, values and the
-/// result.
+/// The rows of the operands of the mask and the bias in a nest. They follow the rows of queries,
+/// keys, values and the result.
 pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
     let mut operands = nest.operands();
     for _ in 0..4 {
@@ -171,10 +169,10 @@ compiled! {
     ///
     /// # Safety
     ///
-    /// The rows of `q` and `k` map each position of `nest` and `features` to an element. The rows of
-    /// `v` map each position of `nest` and `values` to an element. The rows of the result reach all
-    /// `len` elements. If there are several threads, the results of `lower` may be used on any of
-    /// them.
+    /// The rows of `q` and `k` map each position of `nest` and `features` to an element. The rows
+    /// of `v` map each position of `nest` and `values` to an element. The rows of the result reach
+    /// all `len` elements. If there are several threads, the results of `lower` may be used on any
+    /// of them.
     pub unsafe fn attend<'w, 'l, T: Real>(
         work: &'w Work<'w, T>,
         len: usize,
@@ -208,8 +206,8 @@ unsafe fn attention<'w, T: Real>(
     let blocks = queries.div_ceil(QUERIES);
     let batches: usize = work.nest.sizes[..work.query].iter().product();
     let units = batches * blocks;
-    // A mask may leave more work at one end than at the other, so there are more parts than
-    // threads.
+    // A mask may leave more work at one end than at the other, so the aim is several parts for each
+    // thread.
     let parts = if threads == 1 { 1 } else { (8 * threads).min(units) };
     let mut pieces = Vec::with_capacity(parts);
     for part in 0..parts {
@@ -226,7 +224,7 @@ unsafe fn attention<'w, T: Real>(
     Ok(out)
 }
 
-/// Some of the blocks of queries.
+/// A piece of the work. A unit is one block of queries of one batch.
 struct QueryBlocks<'w, T> {
     work: &'w Work<'w, T>,
     units: core::ops::Range<usize>,
@@ -360,8 +358,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate,
             };
-            // SAFETY: queries, keys and features of the tile are positions of the loops, and `scores`
-            // has room for the product.
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and
+            // `scores` has room for the product.
             unsafe { multiply(&product) };
             accumulate = true;
             odometer.advance(&mut place[..inner]);
@@ -402,7 +400,7 @@ impl<T: Real> QueryBlocks<'_, T> {
         }
     }
 
-    /// Writes the results of a block to the output.
+    /// Divides the results of a block by the sums of the weights, and writes the quotients.
     fn write(&self, at: &[usize], rows: usize, scratch: &Scratch<T>, empty: bool) {
         let Work { nest, query, ref values, .. } = *self.work;
         let out = nest.strides_of(3);
@@ -488,7 +486,7 @@ impl<T: Real> Task for Fold<'_, T> {
             };
             let before = scratch.greatest[row];
             let greatest = larger(before, found);
-            // Until a key counts there is nothing to subtract: `-inf - -inf` is NaN.
+            // Before any key counts, nothing is subtracted, because `-inf - -inf` is NaN.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
             let sum = if plain {
                 weights::<I, T, true>(scores, scale, shift)

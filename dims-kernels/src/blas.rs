@@ -1,8 +1,8 @@
 //! Matrix products by a BLAS of the user's choice (feature `blas`).
 //!
-//! A program that links OpenBLAS, BLIS, MKL or Accelerate installs its `cblas_?gemm` functions
-//! once; products of `f32`, `f64` and complex matrices then run there. This crate itself links no
-//! BLAS, so the feature can be enabled on machines without one.
+//! A program links OpenBLAS, BLIS, MKL or Accelerate, and installs the `cblas_?gemm` functions
+//! once. They then compute products of `f32`, `f64` and complex matrices. This crate itself links
+//! no BLAS, so the feature can be enabled on machines without a BLAS.
 //!
 //! ```no_run
 //! // Cargo.toml: typed-dims = { features = ["blas"] }, blas-src = { features = ["openblas"] }
@@ -13,18 +13,18 @@
 //! unsafe { blas::install(Gemm::linked()) }.expect("installed once, at the start");
 //! ```
 //!
-//! **What runs there.** Products in which rows, columns and sums are one loop each, and each matrix
-//! is contiguous along one of its two axes: layouts that CBLAS can express by a transposition and a
-//! leading dimension. A batch makes one call for each product. Products of half precisions are
-//! computed in `f32`, so they run there too. This crate still computes small products (of at most
-//! as many multiplications as 16 x 16 x 16), and products with overlapping windows, steps, reversed
-//! axes or integers. `explain` does not show whether the BLAS computes a product.
+//! **What the BLAS computes.** Products in which rows, columns and sums are one loop each, and each
+//! matrix is contiguous along one of its two axes: layouts that CBLAS can express by a
+//! transposition and a leading dimension. A batch makes one call for each product. Products of half
+//! precisions are computed in `f32`, so the BLAS computes them too. This crate still computes all
+//! other products, and small ones (of at most as many multiplications as 16 x 16 x 16). `explain`
+//! does not show whether the BLAS computes a product.
 //!
-//! **Threads.** With the feature `rayon`, large products are split for its threads first, and each
-//! piece is one call. Limit either the BLAS (`OPENBLAS_NUM_THREADS=1`) or rayon
+//! **Threads.** With the feature `rayon`, large products are first split among rayon's threads, and
+//! each piece is one call. Limit either the BLAS (`OPENBLAS_NUM_THREADS=1`) or rayon
 //! (`RAYON_NUM_THREADS=1`) to one thread; otherwise they compete for cores.
 //!
-//! **Numbers.** Each BLAS adds in its own order, so the last digits of results differ between
+//! **Numbers.** Each BLAS adds in its own order, so the last digits of results can differ between
 //! libraries and machines.
 
 pub use crate::gemm::installed::{AlreadyInstalled, ComplexGemm, Gemm, RealGemm, install, installed};

@@ -31,7 +31,6 @@ macro_rules! common_types {
         pub(crate) enum CommonType { $($t),* }
 
         $(impl Precompiled<$t> {
-            /// `T` is this type.
             pub(crate) const YES: Self = Precompiled { common: Some(CommonType::$t), of: PhantomData };
         })*
     };
@@ -75,7 +74,7 @@ macro_rules! compiled {
         $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:path>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
     ) => {
         $($attribute)*
-        #[cfg_attr(not(debug_assertions), inline(always))] // (Without optimization, inlining only makes builds slower.)
+        #[cfg_attr(not(debug_assertions), inline(always))] // (In debug builds, inlining only makes compilation slower.)
         $vis $($unsafe)? fn $name<$($lifetime,)* $T: $bound>$arguments $(-> $out)? {
             $crate::compiled::compiled!(
                 @choice $types [$($attribute)*] [$($unsafe)?] $name [$($lifetime,)*] $T $arguments [$(-> $out)?] $body $($other)?

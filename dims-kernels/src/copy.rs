@@ -30,7 +30,7 @@ pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, ou
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
 }
 
-/// The maximum number of axes of a tensor whose elements are reordered one by one.
+/// The number of axes that `copy_few` takes.
 pub const FEW: usize = 4;
 
 /// Writes the elements along all of these axes, the last one fastest. For few elements, this takes
@@ -165,7 +165,6 @@ pub unsafe fn copy_between<T: Copy + 'static>(
     }
     let source = origin.wrapping_offset(row.offset);
     let (strides, are_numbers) = (row.strides, is_number::<T>());
-    // (The conditions are constants, so branches that are not taken are not compiled.)
     macro_rules! as_words {
         ($($word:ty, $copy:ident;)*) => {$(
             if const { is_like::<T, $word>() } {

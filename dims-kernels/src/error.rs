@@ -1,4 +1,4 @@
-//! Failures of kernels.
+//! The errors of this crate.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ impl fmt::Display for MatrixFailure {
     }
 }
 
-/// Why a kernel could not run.
+/// Why a computation failed, or why a recorded function cannot be saved or restored.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {

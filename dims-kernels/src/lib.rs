@@ -2,8 +2,8 @@
 //!
 //! Kernels do not know dims; only messages, plans and recordings name them. The crates that build
 //! on this one express a computation as a tree of [loads](load) and [operations](ops); the loops,
-//! the threads and the matrix products are here. Routines that depend only on the element type are
-//! [`compiled`] here for the common types, so other crates only link them.
+//! the threads and the matrix products are here. Some routines that depend only on the element type
+//! are [`compiled`] here for the common types, so other crates only link them.
 //!
 //! # Preconditions
 //!

@@ -8,8 +8,8 @@
 use smallvec::SmallVec;
 
 /// The purpose that numbers are drawn for. The same seed gives different numbers for different
-/// purposes; otherwise dropout would drop exactly the small numbers of `rand`. (The constants are
-/// digits of the golden ratio and of pi.)
+/// purposes; otherwise dropout would drop exactly the small numbers of `rand`. (The constants other
+/// than 0 are digits of the golden ratio and of pi.)
 #[derive(Clone, Copy)]
 #[repr(u64)]
 #[allow(missing_docs)]
@@ -61,7 +61,6 @@ impl DrawNumbers {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }
 
-    /// The start, and the size and the factor of each axis whose size is not 1.
     #[cfg(feature = "std")]
     pub(crate) fn parts(&self) -> (u64, &[(usize, u64)]) {
         (self.start, &self.axes)

@@ -51,9 +51,8 @@ pub trait Num: Element + PartialEq {
     /// `self * other`
     fn mul(self, other: Self) -> Self;
     /// `self / other`. For integers, rounds towards zero, and panics if `other` is 0, as Rust does.
-    /// (Operations on tensors name the operation in the panic.)
     fn div(self, other: Self) -> Self;
-    /// `self + x * y`; `f32` and `f64` round once where the machine has an instruction for it.
+    /// `self + x * y`; `f32` and `f64` round once if `I` has a fused multiply-add.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
@@ -178,7 +177,7 @@ impl<T: Real> ScoreChange<T> for T {
 
 /// Types with a magnitude: all numbers.
 pub trait Magnitude: Num {
-    /// The type of the magnitude, which is real for complex numbers.
+    /// The type of the magnitude; for complex numbers, a real type.
     type Abs: Num + PartialOrd + Magnitude;
     /// `|self|`; wraps around for the least value of a signed integer type.
     fn magnitude(self) -> Self::Abs;

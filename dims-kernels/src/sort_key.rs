@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-/// How to sort elements of a type: by integers, or by comparisons. Integers of 128 bits and users'
-/// types have the default, [`COMPARED`](SortKey::COMPARED); users cannot construct another value.
+/// How to sort elements of a type: by integer keys, or by comparisons. Integers of 128 bits and
+/// users' types have the default, [`COMPARED`](SortKey::COMPARED); users cannot construct another
+/// value.
 pub struct SortKey<T> {
     /// Returns the key: equal for equal elements, and greater for greater ones. All NaNs have the
     /// same key, the greatest.
@@ -38,7 +39,7 @@ impl<T: Copy> SortKey<T> {
         self.is_short && u32::try_from(len).is_ok()
     }
 
-    /// Makes the keys of a line. Memory with enough room is not allocated again.
+    /// Makes the keys of a line.
     ///
     /// # Panics
     ///
@@ -102,7 +103,7 @@ impl KeyedLine<'_> {
         }
     }
 
-    /// (Not inlined, so that only this crate has code that sorts.)
+    /// Not inlined, so that only this crate has code that sorts.
     #[inline(never)]
     fn sort_first(&mut self, count: usize) {
         match self {

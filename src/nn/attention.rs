@@ -19,7 +19,8 @@ use core::marker::PhantomData;
 /// Multi-head attention. The tokens of `x` have queries. The tokens of `memory`, to which they
 /// attend, have keys and values. In self-attention, `memory` is `x`. The result of a head for a
 /// token is a weighted mean of the values. The weights are the softmax of the products of the
-/// token's query and the keys. A linear map combines the results of the heads.
+/// token's query and the keys. A linear map combines the results of the heads. Without a mask and
+/// dropout:
 ///
 /// ```text
 /// queries = query(x)        with the dims Q instead of W
@@ -222,9 +223,7 @@ where
     /// Attention with given queries, keys and values. For example, a
     /// [`Rope`](crate::nn::rope::Rope) can have rotated the queries and keys, and the keys and
     /// values can come from a [`KeyValues`]. The tokens of keys and values are along the dim or
-    /// dims `over`. With
-    /// `weights = softmax over the tokens of (sum over F of queries * keys) / sqrt(size of F)`, the
-    /// result is `out(sum over the tokens of weights * values)`.
+    /// dims `over`. The mask is as in [`to`](MultiHeadAttention::to).
     ///
     /// # Panics
     ///

@@ -51,7 +51,6 @@ pub trait BiasKind {
         X: Union<O, Out: Union<O>>,
         Y: Dims;
 
-    /// Applies the map to a tensor.
     #[doc(hidden)]
     #[track_caller]
     fn apply<I, O, T, X, Z>(map: &Self::Map<I, O, T>, x: &Named<T, X>) -> Named<T, Z>
@@ -112,8 +111,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // (Not `layer_norm_affine`, which has a bound that `x` has the dims of the weight. This
-            // follows from the bound `D: DimsOf<X, Y>` of the layer, but rustc cannot infer it.)
+            // `layer_norm_affine` requires that `x` has the dims of the weight. This follows from
+            // the bound `D: DimsOf<X, Y>` of the layer, but rustc cannot infer it.
             unwrap(scaled_and_shifted(x, dims, element(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,

@@ -53,7 +53,6 @@ where
     pub bias: B::Of<T, O>,
 }
 
-/// Random kernels.
 #[track_caller]
 fn kernels<C, O, K, T: Real, A, B, D>(
     channels: A,

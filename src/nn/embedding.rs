@@ -55,8 +55,8 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     }
 
     /// Makes `index` the padding index, for positions after the end of a short text. Its row is set
-    /// to 0, and [`apply`](Embedding::apply) passes no gradient to it. So an optimizer does not
-    /// change the row, unless the table is also used elsewhere.
+    /// to 0, and gets no gradient from [`apply`](Embedding::apply). So an optimizer does not change
+    /// the row, unless the table is also used elsewhere.
     ///
     /// ```
     /// use typed_dims::grad::grad;
@@ -81,13 +81,13 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
         D: Union<(V,), Out: Union<(V,)>>,
     {
         let rows = self.weight.size(V::default());
-        assert!(index < rows, "`Embedding` with the padding {index}: there are {rows} rows");
+        assert!(index < rows, "`Embedding` with the padding {index}: its rows are 0..{rows}");
         let kept = from_fn(V::default().of(rows), |row: usize| if row == index { T::ZERO } else { T::ONE });
         let weight = (self.weight * kept).eval().same_set();
         Embedding { weight, padding: Some(index) }
     }
 
-    /// The rows at `ids`: `y[.., D] = weight[ids[..], D]`.
+    /// The rows at `ids`.
     ///
     /// # Panics
     ///

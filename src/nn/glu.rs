@@ -54,7 +54,7 @@ impl<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Real> SwiGlu<W, I, T> 
         }
     }
 
-    /// Applies the network: `down(silu(gate(x)) * up(x))`.
+    /// Applies the network.
     ///
     /// # Panics
     ///

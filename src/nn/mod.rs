@@ -48,8 +48,6 @@ use crate::types::set::Sorted;
 
 /// The dims that a layer works along: a tuple of declared dims, in the order in which they are
 /// declared.
-///
-/// The tuple as a value is `Self::default()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of declared dims in the order of their declaration",
     label = "expected the dims of a layer; for a layer along one dim, write `(Width,)`"
@@ -59,7 +57,6 @@ pub trait LayerDims: Sorted + DimList + Default + Copy {}
 #[diagnostic::do_not_recommend]
 impl<D: Sorted + DimList + Default + Copy> LayerDims for D {}
 
-/// Converts a number to the element type.
 fn element<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
 }

@@ -12,8 +12,6 @@ use alloc::vec::Vec;
 pub use typed_dims_core::operators::nn::norm::*;
 use typed_dims_core::training::optim::in_place::{approach, scale};
 
-/// The default epsilon: the number added to a variance or a mean square before its square root is
-/// taken.
 const EPSILON: f64 = 1e-5;
 
 /// Normalises to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
@@ -242,7 +240,6 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     pub momentum: f64,
 }
 
-/// The default share of a new batch in the running moments.
 const MOMENTUM: f64 = 0.1;
 
 /// Implemented by a set of dims that equals the channels `C` of the layer.
@@ -421,7 +418,7 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
 
 impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
     /// Normalises `x`. Means and variances are taken over each group of channels and over `dims`.
-    /// (PyTorch takes them over all dims but the batch.)
+    /// For the same result as in PyTorch, pass all dims except the batch and the channels.
     ///
     /// # Panics
     ///

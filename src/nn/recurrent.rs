@@ -178,7 +178,7 @@ where
     ///
     /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
-    /// program, or computed in it, are not checked. There, a greater length means all positions.)
+    /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
@@ -346,7 +346,7 @@ where
     ///
     /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
-    /// program, or computed in it, are not checked. There, a greater length means all positions.)
+    /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(

@@ -56,7 +56,7 @@ where
     (F,): Union<(P,)>,
 {
     /// Computes the angles for the positions `0..m`, where `m` is the size of `positions`. With
-    /// many features, the slowest plane rotates by one radian in about `base` positions. The usual
+    /// many features, the last plane rotates by one radian in about `base` positions. The usual
     /// `base` is 10,000.
     ///
     /// # Panics
@@ -141,7 +141,8 @@ where
         let (count, known) = (x.size(P::default()), self.cos.size(P::default()));
         assert!(
             start.checked_add(count).is_some_and(|end| end <= known),
-            "`Rope` of {count} positions of dim `{}` from {start}: there are angles for {known} positions",
+            "`Rope` at positions {start}..{} of dim `{}`: there are angles for positions 0..{known}",
+            start.saturating_add(count),
             P::NAME
         );
         let positions = start..start + count;

@@ -653,6 +653,14 @@ mod denotation_verification {
                 node("Einsum", &["x"], &["y"]).text("equation", "ij->i"),
                 "a term of the equation has 2 letters for 4 axes",
             ),
+            (
+                node("Einsum", &["x"], &["y"]).text("equation", "i->i"),
+                "a term of the equation has 1 letter for 4 axes",
+            ),
+            (
+                node("Einsum", &["x"], &["y"]).text("equation", "i,j->i"),
+                "the number of terms in the equation is 2, but that of inputs is 1",
+            ),
             (node("Gemm", &["x", "x"], &["y"]), "the operands of a matrix product have two axes"),
         ] {
             let report = check(chain(NCHW, vec![node]));

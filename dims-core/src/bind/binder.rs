@@ -15,12 +15,11 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 
-/// A binder for all axes that no other binder takes, which stay positional.
+/// Leaves positional all axes that no other binder takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
 
-/// Removes an axis of size 1, like NumPy's `squeeze`; another size is an error. To pick the first
-/// element of any axis, use `0`.
+/// Removes an axis of size 1, like NumPy's `squeeze`; another size is an error.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -34,7 +33,7 @@ pub struct Ellipsis;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnitAxis;
 
-/// A binder for one axis of an array in `at`:
+/// An argument of `at`, for the axes of an array:
 ///
 /// | binder | effect |
 /// |---|---|
@@ -67,7 +66,6 @@ pub trait Binder {
     /// The state after this binder, from the state `S` before it.
     #[doc(hidden)]
     type Reads<S: Reading>: Reading;
-    /// Binds the axes that the binder takes.
     #[doc(hidden)]
     fn bind<S: Reading>(
         self,
@@ -263,7 +261,6 @@ pub trait Position: Copy {
     fn to_i128(self) -> i128;
 }
 
-/// `position` counted from the start.
 fn from_start(position: i128, size: usize) -> i128 {
     if position < 0 { position + size as i128 } else { position }
 }

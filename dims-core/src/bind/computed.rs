@@ -127,8 +127,8 @@ pub(crate) fn bind_affine(
         for (dim, _) in &affine.terms {
             binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
         }
-        // When the expression runs, a declared dim without a size gets that of another operand, or
-        // the largest that fits.
+        // Another operand may give a declared dim its size when the expression runs. Otherwise, a
+        // single dim without a size gets the largest that fits.
         let open = match declared[..] {
             [(dim, coefficient)] if open.is_none() => {
                 values.room(axis, coefficient).map(|size| (dim.key(), size))
@@ -138,8 +138,6 @@ pub(crate) fn bind_affine(
         return Ok(IndexReach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
-        // The only dim without a size gets the largest size for which the index stays within the
-        // axis.
         let size = match values.room(axis, coefficient) {
             Some(size) => size,
             None if coefficient == 0 => return Err(DimError::Unsized { dim: dim.name }),
@@ -198,8 +196,8 @@ impl IndexValues {
 
     /// The largest size of a dim for which `coefficient` times its index, added to any of the
     /// values, stays within an axis. It is 0 if there are no values, or if index 0 is past the axis
-    /// by at most `|coefficient|` positions. `None` if index 0 misses the axis otherwise, or if
-    /// `coefficient` is 0.
+    /// by at most `|coefficient|` positions. `None` if index 0 is outside the axis in another way,
+    /// or if there are values and `coefficient` is 0.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {
             return Some(0);

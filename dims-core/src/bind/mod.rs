@@ -1,7 +1,7 @@
 //! Binding: the axes of an array become dims of a tensor.
 //!
-//! `a.at((i, k))` reads its binders from left to right, one for each axis; see [`Binder`] for the
-//! kinds of binders. Nothing is copied: the result is a view.
+//! `a.at((i, k))` reads its binders from left to right; see [`Binder`] for the kinds of binders.
+//! Nothing is copied: the result is a view.
 
 pub mod at;
 pub mod binder;

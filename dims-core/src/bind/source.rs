@@ -6,7 +6,7 @@ use crate::types::size::Dyn;
 
 pub use crate::storage::source::{Axes, NdRank, Nested, RankDyn, Source, SourceMut};
 
-/// The size of an axis that is known only at run time.
+/// An axis size that is known only at run time.
 pub type Unknown = Dyn;
 
 /// Checks a rank that is known only at run time.

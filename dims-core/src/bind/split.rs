@@ -43,7 +43,7 @@ pub(crate) fn sizes_of<L: DimList>(
     unified.map(|()| sizes)
 }
 
-/// Like [`sizes_of`], for the parts of the dim `whole`, which errors name.
+/// Like [`sizes_of`], but a [`Split`](DimError::Split) error names the dim `whole`.
 pub(crate) fn sizes_within<L: DimList>(
     whole: &'static str,
     parts: &L,
@@ -58,7 +58,6 @@ pub(crate) fn sizes_within<L: DimList>(
     })
 }
 
-/// The sizes of the dims of a group that an axis of `size` elements is split into.
 fn sizes(dims: &[DimInfo<'_>], size: usize, origin: Origin) -> Result<SmallVec<[usize; 6]>, DimError> {
     let known: SmallVec<[(Option<usize>, &str); 6]> = dims.iter().map(|dim| (dim.size(), dim.name)).collect();
     let found = solve(&known, size, origin)?;

@@ -34,7 +34,7 @@ use twins::panicking_twin;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of dims with sizes",
     label = "expected dims with sizes",
-    note = "give a dim a size with `Batch.of(2)`; local dims and dims with a static size need none"
+    note = "give a declared dim a size with `Batch.of(2)`, and a local dim with `dims!(i = 2)`; dims with a static size need none"
 )]
 pub trait Written {
     #[doc(hidden)]
@@ -63,7 +63,7 @@ pub trait Written {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of dims with sizes",
     label = "expected dims with sizes",
-    note = "give a dim a size with `Batch.of(2)`; local dims and dims with a static size need none"
+    note = "give a declared dim a size with `Batch.of(2)`, and a local dim with `dims!(i = 2)`; dims with a static size need none"
 )]
 pub trait SizedDims: Written {
     #[doc(hidden)]
@@ -243,7 +243,8 @@ fn describe(sizes: &[(DimKey, usize)]) -> String {
     list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)))
 }
 
-/// A tensor of elements in the order of its dims as written.
+/// A tensor of `data`: one element for each position along the dims as written, the last one
+/// fastest.
 #[track_caller]
 pub(super) fn build<T: Element, D: Written>(
     sizes: &[(DimKey, usize)],
@@ -259,7 +260,6 @@ pub(super) fn build<T: Element, D: Written>(
         axis.stride = stride;
         stride *= *size as isize;
     }
-    // (`data` has one element for each position along the dims as written, the last one fastest.)
     Named::from_expr(Evaluated::strided(data, 0, axes, [], Some(Location::caller())))
 }
 
@@ -395,7 +395,7 @@ pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
 where
     usize: CastTo<T::Acc>,
 {
-    // Half precisions are computed in `f32`, because they cannot represent all indices.
+    // Half precisions are computed in `f32`, which represents more indices exactly.
     let (start, step) = (start.to_acc(), step.to_acc());
     try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
@@ -413,7 +413,7 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     end: T,
 ) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
-    // Half precisions are computed in `f32`, because they cannot represent all indices.
+    // Half precisions are computed in `f32`, which represents more indices exactly.
     let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
     let (first, end) = (start.widen(), end.widen());
     let whole = end - first;

@@ -62,7 +62,6 @@ pub fn try_normal<T: Real, D: SizedDims>(
     normally(dims, deviation, seed)
 }
 
-/// Checks that a standard deviation is finite and not negative.
 fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
     if deviation >= 0.0 && deviation.is_finite() {
         return Ok(());
@@ -71,7 +70,6 @@ fn check_deviation(name: &str, deviation: f64) -> Result<(), DimError> {
     Err(DimError::Shape { what })
 }
 
-/// Normally distributed numbers with mean 0.
 #[track_caller]
 fn normally<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| rounded(deviation * deviate(RandomStream::Normal, seed, at)))
@@ -183,7 +181,6 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ) -> Result<Named<T, D::Set>, DimError> {
     check_deviation("truncated_normal", deviation)?;
     drawn(dims, |at| {
-        // Each try has its own seed.
         let mut tries = (0..)
             .map(|tried| deviate(RandomStream::Truncated, crate::creation::random::split(seed, tried), at));
         rounded(deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"))
@@ -219,13 +216,12 @@ pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: 
         return Ok(undrawn);
     }
     let sizes = sizes(&dims)?;
+    // Checks that the products below do not overflow.
     volume::<T>(&sizes)?;
     let is_row = |at: usize| F::KEYS.as_slice().iter().any(|key| key.same(&sizes[at].0));
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
     let (rows, columns): (usize, usize) = (count(true), count(false));
     let (number, len) = (rows.min(columns), rows.max(columns));
-    // `vectors` has as many elements as the result, so it fits into memory if the result does,
-    // unless `f64` is larger than `T`.
     let draw = |at: usize| deviate(RandomStream::Normal, seed, at as u64);
     let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {

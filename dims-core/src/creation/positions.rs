@@ -14,8 +14,8 @@ use core::cell::RefCell;
 use kernels::random::{DrawNumbers, mixed};
 use smallvec::SmallVec;
 
-/// The numbers of the elements of a tensor of this shape, with dims of these keys, contiguous in
-/// this order of axes.
+/// The numbers of the elements of a tensor with this shape and these keys, contiguous in this order
+/// of axes.
 pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawNumbers {
     let keys = keys.as_slice();
     // Axes with the same name are counted from the inside: a dim of a function, then one of its

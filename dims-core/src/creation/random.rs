@@ -1,12 +1,11 @@
 //! Tensors of random elements, from a seed. With the feature `rand`, `random` draws from a
 //! distribution of the crate `rand` with a generator.
 //!
-//! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`. A
-//! recorded function that takes the seed as an input tensor draws from the seed of each call.
+//! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`.
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine
-//! and for any number of threads, and there is no generator state. (Distributions that are not
-//! uniform use functions such as `ln`, whose last bit may differ between platforms.)
+//! and for any number of threads, and there is no generator state. (Normally distributed numbers
+//! and [`categorical`] use functions such as `ln`, whose last bit may differ between platforms.)
 //!
 //! [`rand()`], [`randn`] and [`permutation`] count positions in the order of the dims as written.
 //! Functions that draw for the elements of a tensor ([`rand_like`], [`randn_like`], [`bernoulli`],
@@ -221,8 +220,9 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
 /// `u` are uniformly distributed between 0 and 1.
 ///
 /// Use it to sample the next token from the scores of a model. Divide the logits by a temperature
-/// to make the draw more or less random. An element of minus infinity is never drawn, unless all
-/// are. (The method is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
+/// to make the draw more or less random. An index whose logit is minus infinity is drawn only if
+/// all logits are. (The method is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme
+/// values".)
 ///
 /// ```
 /// use typed_dims::creation::random::categorical;
@@ -260,7 +260,6 @@ where
     reduce::<TensorOf<A>, D, X, _>(&scores.expr, reducer, empty)
 }
 
-/// Scores with noise: both are borrowed.
 type Noisy<'a, A> = Named<
     <A as AsTensor>::Elem,
     <A as AsTensor>::Dims,

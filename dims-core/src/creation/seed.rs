@@ -116,7 +116,6 @@ fn split_step(mut seed: Buffer<u64>, at: u64) -> Result<Named<u64, ()>, DimError
 }
 
 impl DrawnSeed {
-    /// The seed as an operand.
     pub(crate) fn into_operand(self) -> Buffer<u64> {
         match self {
             DrawnSeed::Number(seed) => vec![seed].into(),

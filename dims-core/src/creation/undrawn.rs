@@ -15,8 +15,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{GradientCall, Node};
 
 std::thread_local! {
-    /// The call whose variables the undrawn tensors are. `None` unless a value is being made for
-    /// its sizes.
+    /// The call that records undrawn tensors as its variables. `None` unless a value is being made
+    /// for its sizes.
     static CALL: RefCell<Option<Arc<GradientCall>>> = const { RefCell::new(None) };
 }
 

@@ -130,7 +130,6 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         Ok(())
     }
 
-    /// Reports the new elements to listeners.
     fn tell_written(&mut self) {
         if is_listening() {
             let axes = self.named().as_slice().iter().chain(self.positional().as_slice());
@@ -216,6 +215,10 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     /// The tensor as a place to assign to.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient or a recorded function traces the tensor.
     #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, S, R> {
         Place::from(&mut self.expr)

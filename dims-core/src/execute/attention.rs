@@ -188,7 +188,6 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     Some((lowered(mask, positions)?, bias))
 }
 
-/// Plans and runs the attention.
 #[track_caller]
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,

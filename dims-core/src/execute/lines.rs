@@ -42,7 +42,7 @@ use smallvec::SmallVec;
 pub(crate) struct Lines<T> {
     /// The elements, contiguous in `order`.
     pub data: Buffer<T>,
-    /// The sizes of all loop axes, by number.
+    /// The sizes of all loop axes.
     pub shape: Shape,
     /// The loop axes: first those that number the lines, then those along a line.
     pub order: Order,
@@ -108,7 +108,8 @@ impl<T: Element> Lines<T> {
         })
     }
 
-    /// A result of `len` elements for each line along one dim, as a tensor with the dims `S`.
+    /// A result of `len` elements for each line, as a tensor with the dims `S`. The lines must have
+    /// one axis.
     #[track_caller]
     pub(crate) fn tensor<U: Element, S: Dims, R: Rank>(
         &self,
@@ -169,8 +170,8 @@ impl<T: Element> Lines<T> {
     }
 }
 
-/// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order of the
-/// elements in [`along_lines`].
+/// The loop axes along a line over the dims `D` of a tensor with the dims `S`, in the order in
+/// which [`along_lines`] passes the elements of the line.
 fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
     let along = LineAxes::<S, R, D>::ALONG.as_slice();
     let order = AxisList::in_memory_of::<S, R>().as_slice();
@@ -213,11 +214,11 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
 }
 
 /// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
-/// The result has all dims of the three, `U`.
+/// The result has the dims `U`: those of the tensor, the gain and the bias.
 ///
-/// If gain and bias only have dims of a line, and none of the three is traced, this is one pass
-/// over the lines. Otherwise one pass standardises the lines, and a second one applies gain and
-/// bias. Both passes have derivatives.
+/// If gain and bias only have dims of a line, and neither they nor the tensor are traced, this is
+/// one pass over the lines. Otherwise one pass standardises the lines, and a second one applies
+/// gain and bias. Both passes have derivatives.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(
     tensor: A,
@@ -294,8 +295,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
-/// For axes of a tensor with the dims `S`, their numbers in a tensor with the dims `Y`. Dims are
-/// found by their keys.
+/// For axes of a tensor with the dims `S`, their numbers in a tensor with the dims `Y`.
 pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Order {
     let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());
     axes.map(|axis| match old.get(axis) {

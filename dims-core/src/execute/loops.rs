@@ -62,7 +62,7 @@ pub(crate) struct KeptLoops<'a> {
 
 impl KeptLoops<'_> {
     fn count(&self) -> Result<usize, DimError> {
-        self.count.ok_or_else(|| DimError::TooLarge { dims: "the loops of a sum".into() })
+        self.count.ok_or_else(|| DimError::TooLarge { dims: "all loops of a sum".into() })
     }
 }
 

@@ -1,6 +1,4 @@
-//! Tensors with two axes of the same kind, along a dim and along its prime:
-//! [`prime`](Priming::prime), [`compose`](Priming::compose) and others. See
-//! [`Prime`](crate::types::prime).
+//! Tensors with two axes of the same kind, along a dim and along its [prime](crate::types::prime).
 
 use crate::error::DimError;
 use crate::execute::reduce::sum;
@@ -51,13 +49,9 @@ pub trait Composes<A: Dims, B: Dims, X: Dims>: DimRef {
     fn between(self) -> Self::Between;
 }
 
-/// The brands of a dim and its prime.
 type WithPrime<D> = (<D as DimRef>::Brand, (Prime<<D as DimRef>::Brand>, ()));
-/// The value of the prime of the prime.
 type PrimeOfPrime<D> = <<D as DimRef>::Prime as DimRef>::Prime;
-/// The brand of the prime of the prime.
 type BrandBetween<D> = Prime<Prime<<D as DimRef>::Brand>>;
-/// The set `X` with the prime of the prime.
 type Widened<X, D> = <X as Union<(BrandBetween<D>,)>>::Out;
 /// The first of a dim and its prime that `B` does not have, if `A` has both.
 type MissingSecond<A, B, D> = <NoDim<Missing<A, WithPrime<D>>> as Bool>::OrNothing<Missing<B, WithPrime<D>>>;
@@ -183,8 +177,8 @@ pub trait Priming: Computable {
     {
         let (own, other) = (self.borrowed(), other.into_named());
         let (column, row) = (dim.primed().info(), dim.info());
-        for (shape, of) in [(reference::<Self>(&own).unified_shape()?, row), (other.unified_shape()?, row)] {
-            shape.check_given(&of)?;
+        for shape in [reference::<Self>(&own).unified_shape()?, other.unified_shape()?] {
+            shape.check_given(&row)?;
         }
         let between = whole(dim.between().info().key());
         let a = Remap::<_, Self::Dims, Self::Rank>::new(&*own, column.key(), between.clone());

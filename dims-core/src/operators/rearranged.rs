@@ -8,7 +8,7 @@ use crate::types::brand::DimInfo;
 use kernels::step::moves::MoveRows;
 
 /// Changes the size of a tensor along a dim from `size` to `len(size)`. The new element at `at` is
-/// the old one at `from(at, size)`, or `fill` if that is `None`.
+/// the old one at `from(at, size)`, or `fill` if `from` returns `None`.
 #[track_caller]
 pub(super) fn rearranged<A: Computable>(
     tensor: A,

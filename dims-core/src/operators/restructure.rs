@@ -55,11 +55,11 @@ pub(crate) fn whole(key: crate::types::set::DimKey) -> Along {
 /// Operations that change the dims of a tensor, but not its elements. All except `flatten` are
 /// views.
 ///
-/// They take the tensor by value, as operators do, so that the result owns its elements:
+/// They take the tensor by value, as operators do, so that the result can own its elements:
 /// `(a * b).sum(k).rename(i, j)`. To use the tensor again, call them on a reference:
 /// `(&x).index(Seq, 3)`. (The tensor `a.at(..)` of an array is `Copy`.)
 pub trait Restructure: Computable {
-    /// Renames the dim `old` to `new`. A view.
+    /// Renames the dim `old` to `new`.
     ///
     /// Use it to combine a tensor with itself along two dims:
     /// `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
@@ -217,8 +217,7 @@ pub trait Restructure: Computable {
     }
 
     /// Every `step`th element in a range of positions along a dim, starting with the first:
-    /// `out[.., s] = x[.., start + s * step]`, like ndarray's `s![start..end;step]`. A view. (For
-    /// the reverse order, [`flip`](crate::operators::shift::Rearranging::flip) the result.)
+    /// `out[.., s] = x[.., start + s * step]`, like ndarray's `s![start..end;step]`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -243,8 +242,7 @@ pub trait Restructure: Computable {
     }
 
     /// The elements in a range of positions along `dim`, which the dim `part` replaces:
-    /// `out[.., p] = x[.., start + p]`. A view, as with [`slice`](Restructure::slice). Both dims
-    /// can have static sizes.
+    /// `out[.., p] = x[.., start + p]`. Both dims can have static sizes.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -392,9 +390,8 @@ pub trait Restructure: Computable {
         (0..size).map(|at| self.index(dim, at)).collect()
     }
 
-    /// Broadcasts the tensor along a new dim, which must have a size. Lazy. The stride along the
-    /// new dim is 0, so sums of products still run as matrix products. (Operations broadcast by
-    /// themselves. Use this for results that must have the dim.)
+    /// Broadcasts the tensor along a new dim, which must have a size. Operations broadcast by
+    /// themselves, so use this only for results that must have the dim.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -469,8 +466,7 @@ pub trait Restructure: Computable {
     ///
     /// # Panics
     ///
-    /// If `whole` has a different size, if operands have different sizes for one dim, or if an
-    /// index is out of range.
+    /// If `whole` has a different size, other sizes do not match, or an index is out of range.
     #[panicking_twin]
     fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
@@ -484,7 +480,7 @@ pub trait Restructure: Computable {
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(&group, 1)?;
         whole.info().unify(size, None)?;
-        // The axes of the result in memory order. The axis of `whole` represents the whole group.
+        // The result's axes in memory order, with the axes of the parts in place of `whole`.
         let own = W::Out::KEYS.as_slice();
         let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();

@@ -20,9 +20,8 @@ use alloc::vec::Vec;
 /// for t in time { (state, out at t) = step(state, x at t) }
 /// ```
 ///
-/// `step` takes the state and the elements of `x` at one position along `time`, and returns the
-/// next state and the output of the step. A recurrent network returns its state as both. `step` is
-/// called once for each position along `time`; all other dims are batched.
+/// `step` takes the state and the elements of `x` at one position along `time`, which have all
+/// other dims of `x`. It returns the next state and the output of the step.
 ///
 /// The state can have any type: a tensor, a tuple of tensors, a struct. The output is one tensor or
 /// expression. An output that is an expression is computed after the last step, when the outputs

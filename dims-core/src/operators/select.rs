@@ -102,8 +102,8 @@ pub trait Selecting: Computable {
     /// x: (i, j)    ids: (i, j)    x.take(j, ids): (i, j)      out[i, j] = x[i, ids[i, j]]
     /// ```
     ///
-    /// An index that is out of range is an error when its element is read. A lazy tensor is
-    /// evaluated first.
+    /// An index that is out of range is an error when its element is read. If the tensor is lazy,
+    /// `take` evaluates it at once.
     #[panicking_twin]
     fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
         self,
@@ -117,10 +117,10 @@ pub trait Selecting: Computable {
     /// Lazy.
     ///
     /// `size` must be the size of the axis that the indices select from: a dim that has a size
-    /// (bound, static, or `D.of(n)`), or a number. It cannot be checked against the axis, because
-    /// operations such as `x.take(..)` only get the positions. The element type of the result is
-    /// `isize`. A negative index that is out of range is left unchanged, so that the error shows
-    /// it. (An index that does not fit into `isize` becomes the nearest `isize`.)
+    /// (bound, static, or `D.of(n)`), or a number. It is not checked against the axis. The element
+    /// type of the result is `isize`. A negative index that is out of range is left unchanged, so
+    /// that the error shows it. (An index that does not fit into `isize` becomes the nearest
+    /// `isize`.)
     ///
     /// Without `from_end`, a negative number in a computed index is an error, so that `i - 1` at 0
     /// does not read the last element.
@@ -197,9 +197,8 @@ pub trait Selecting: Computable {
     /// out[..] = fill;   for k in dims { out[.., index[k]] = x[.., k] }
     /// ```
     ///
-    /// If several elements have the same position, the last one along `dims` is kept. The order of
-    /// several dims is the order in which they are passed, the last one fastest; their names and
-    /// declarations do not matter.
+    /// If several elements have the same position, the last one in the order of `dims` is kept, the
+    /// last dim fastest.
     #[panicking_twin("so is an index that is out of range")]
     fn try_scatter<D, J, I, V, X, Y>(
         self,
@@ -247,8 +246,8 @@ pub trait Selecting: Computable {
     /// The positions of the elements that are true, in ascending order, along the new dim `n`. For
     /// a tuple of dims, positions are row-major over the tuple, as for `argmax`.
     ///
-    /// All dims of the tensor must be named, because the number of positions could differ along
-    /// other dims.
+    /// `dims` must be all dims of the tensor, because the number of positions could differ along
+    /// others.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
@@ -317,8 +316,8 @@ pub trait Selecting: Computable {
     /// each value and, for each element, the position of its value. All NaNs are one value, the
     /// last one.
     ///
-    /// All dims of the tensor must be named, because the number of values could differ along other
-    /// dims.
+    /// `dims` must be all dims of the tensor, because the number of values could differ along
+    /// others.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
@@ -336,10 +335,10 @@ pub trait Selecting: Computable {
     }
 
     /// Keeps the first element of each run of equal elements, along the new dim `n`. Also returns
-    /// the length of each run, and for each element the index of its run. NaN equals NaN.
+    /// the length of each run and, for each element, the position of its run. NaN equals NaN.
     ///
-    /// For a tuple of dims, the elements are visited in row-major order over the tuple. All dims of
-    /// the tensor must be named, as for [`unique`](Selecting::unique).
+    /// For a tuple of dims, the elements are visited in row-major order over the tuple. `dims` must
+    /// be all dims of the tensor, as for [`unique`](Selecting::unique).
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -71,7 +71,7 @@ pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as Dim
 /// assert_eq!(twice.order(Four), ndarray::array![1, 2, 1, 2]);
 /// ```
 pub trait Rearranging: AsTensor {
-    /// Reverses the elements along dims: `out[i] = x[n - 1 - i]`. A view.
+    /// Reverses the elements along dims: `out[i] = x[n - 1 - i]`.
     ///
     /// # Panics
     ///
@@ -113,7 +113,8 @@ pub trait Rearranging: AsTensor {
         rearranged(self, dim.info(), Ok, from, Default::default())
     }
 
-    /// Moves the elements along a dim: `out[i] = x[i - by]`, or `fill` where that is out of range.
+    /// Moves the elements along a dim: `out[i] = x[i - by]`, or `fill` where `i - by` is out of
+    /// range.
     #[panicking_twin]
     fn try_shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
@@ -304,7 +305,7 @@ pub trait Rearranging: AsTensor {
 
     /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`. `dim` is `i`, and `window`
     /// is `w`, a new dim that must have a size. In the result, the size of `dim` is the number of
-    /// windows. A view.
+    /// windows.
     ///
     /// ```text
     /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements

@@ -79,7 +79,6 @@ where
     ))
 }
 
-/// The greatest or the least element over dims, and its position.
 #[track_caller]
 fn extremum<A, D, X>(tensor: A, greatest: bool, op: &'static str) -> Result<WithIndex<A, X>, DimError>
 where
@@ -100,7 +99,6 @@ where
     ))
 }
 
-/// The `q`-quantile over dims.
 #[track_caller]
 fn quantile<A, D, X>(tensor: A, q: A::Elem, name: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
@@ -117,7 +115,6 @@ where
     lines.reduced::<A::Elem, X, A::Rank, A::Dims>(results.next::<A::Elem>())
 }
 
-/// The first `k` elements along a dim.
 #[track_caller]
 fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorOf<A>, DimError> {
     rearranged(tensor, dim, |_| Ok(k), |at, _| Some(at), Default::default())

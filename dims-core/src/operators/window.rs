@@ -46,7 +46,6 @@ impl From<(usize, usize, usize)> for PerDim {
 }
 
 impl PerDim {
-    /// The number for the `at`th dim.
     pub(crate) fn at(&self, at: usize) -> usize {
         self.0[if self.0.len() == 1 { 0 } else { at }]
     }
@@ -78,7 +77,6 @@ pub struct Window {
     ceil: bool,
 }
 
-/// The padding around the elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Padding {
     /// The numbers of elements added before and after those of each dim.
@@ -212,7 +210,7 @@ impl Window {
     }
 
     /// The number of elements that pooling with `ceil` needs after `len` elements. `len` includes
-    /// the padding. The last `behind` elements are padding.
+    /// the padding on both sides; `behind` is the padding at the end.
     pub(crate) fn rounded_up(&self, at: usize, len: usize, behind: usize, window: usize) -> usize {
         let (stride, span) = (self.stride.at(at).max(1), self.span(at, window));
         let Some(rest) = len.checked_sub(span).filter(|_| self.ceil) else { return 0 };
@@ -288,8 +286,6 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// Places the elements of an expression, whose operands are unified, in a tensor filled with
-/// `fill`.
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -391,7 +387,6 @@ impl DimList for WindowPositions {
 }
 
 impl WindowPositions {
-    /// The number of window dims.
     pub(crate) const COUNT: usize = 3;
 
     /// The key of the `at`th window dim of [`Windowed`].

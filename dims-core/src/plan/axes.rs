@@ -1,5 +1,4 @@
-//! Lists of loop axes that follow from the types alone. They are constants, so they cost nothing at
-//! run time.
+//! Constant lists of loop axes, computed from the types alone.
 
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, Keys, MAX_DIMS};
@@ -30,8 +29,8 @@ impl AxisList {
 
     /// The positions of the dims of `keys` in `all`.
     ///
-    /// Plans read elements along these axes, so each may occur only once. The types guarantee this.
-    /// It is checked again here, because plans trust it.
+    /// Plans trust that each axis occurs only once, so this is checked, although the types
+    /// guarantee it.
     ///
     /// # Panics
     ///
@@ -47,7 +46,6 @@ impl AxisList {
         list
     }
 
-    /// Whether `axis` is one of these.
     const fn has(&self, axis: usize) -> bool {
         let mut i = 0;
         while i < self.len && self.axes[i] != axis {
@@ -59,8 +57,8 @@ impl AxisList {
     /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes, in the order
     /// in which results are stored: the dims of a `Rest`, the other dims, the positional axes.
     ///
-    /// So the result for one example is contiguous, and a batch is a sequence of such results.
-    /// (Dims of more deeply nested `Rest`s come first. Dims at the same depth keep their order.)
+    /// So a batched result is a sequence of contiguous results. (Dims of more deeply nested `Rest`s
+    /// come first. Dims at the same depth keep their order.)
     pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
         let keys = keys.as_slice();
         let mut list = Self::EMPTY;

@@ -1,9 +1,8 @@
 //! Products of two tensors in memory, summed over one axis. Batch, rows and columns may each span
-//! several adjacent axes, like the extra dims of a batched function.
+//! several adjacent axes.
 //!
-//! The roles of the axes follow from the types or from a pattern, so they are a constant; at run
-//! time only sizes and strides are looked up. A small product costs little more than its
-//! multiplications.
+//! The roles of the axes follow from the types or from a pattern, so they are constants. At run
+//! time only sizes and strides are looked up.
 
 use crate::error::DimError;
 use crate::plan::axes::{AxisList, Layout};
@@ -83,7 +82,6 @@ impl Group {
         Some(Axis::new(size, last.stride))
     }
 
-    /// The last axis.
     const fn last(&self) -> Option<usize> {
         if self.count == 0 { None } else { Some(self.axes[self.count - 1]) }
     }
@@ -104,7 +102,7 @@ impl Group {
 }
 
 /// Two axes merged into one, if one has size 1 or the outer stride is the inner stride times the
-/// inner size. `None` also if the size overflows.
+/// inner size. Otherwise, or if the size overflows, `None`.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     if inner.size == 1 {
@@ -227,7 +225,6 @@ impl Finding {
     }
 }
 
-/// The position of a number in a list.
 const fn position(list: &[usize], number: usize) -> Option<usize> {
     let mut at = 0;
     while at < list.len() {
@@ -383,10 +380,8 @@ impl Roles {
         0
     }
 
-    /// The loops of the product of operands with these axes. `None` if they need the general path:
-    /// sizes conflict, are zero or large, axes of a role do not merge, elements have half
-    /// precision, or the batch does not become rows, but there are no other rows or an operand is
-    /// the same for the whole batch.
+    /// The loops of the product of operands with these axes. `None` if the product needs the
+    /// general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.
@@ -416,9 +411,8 @@ impl Roles {
         }
         let mut rows = AxisRole::Row;
         let typed = self.unit[0].is_some() || self.unit[1].is_some();
-        // If the right operand is the same for the whole batch, as an argument of a batched
-        // function can be, the batch becomes rows of one product. (Operands with a known layout
-        // vary along each axis.)
+        // If the right operand is the same for the whole batch, the batch becomes rows of one
+        // product. (Operands with a known layout vary along each axis.)
         if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
             row = merged(a_batch, row)?;
             rows = if self.m.count == 0 { AxisRole::Batch } else { AxisRole::Row };
@@ -522,7 +516,6 @@ impl Roles {
     }
 }
 
-/// The product as a step of a plan.
 fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> PlanStep {
     let &StridedBatch { count, m, k, n, a, b, c } = batch;
     PlanStep::Product {

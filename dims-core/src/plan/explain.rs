@@ -12,7 +12,6 @@ pub use kernels::loops::steps::{Loops, PlanStep, ProductDims};
 #[cfg(feature = "std")]
 use kernels::trace::NodeAxis;
 
-/// The names of a set of dims.
 pub(crate) fn names(keys: &Keys) -> Vec<&'static str> {
     keys.as_slice().iter().map(|key| key.name).collect()
 }
@@ -107,8 +106,8 @@ impl fmt::Display for Plan {
 /// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
 /// ```
 ///
-/// Calls can be nested: the outer call also sees the steps of the inner one. Steps of other threads
-/// are not seen. Like other [modes](crate::mode), this needs the feature `std`.
+/// Calls can be nested: the outer call also sees the steps of the inner one. Like other
+/// [modes](crate::mode), this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let mut plan = Plan::default();

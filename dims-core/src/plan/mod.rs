@@ -1,4 +1,4 @@
-//! Plans: the loops of an operation, their order and strides. Plain data without dim types.
+//! Plans: the loops of an operation, their order and strides.
 //!
 //! An expression first unifies the sizes of its operands (`Shape`) and writes their strides along
 //! the loop axes (`Rows`). The loop nest (`Nest`) or the contraction (`contract`) follows from

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 /// `bytes` bytes each take more than `isize::MAX` bytes.
 ///
 /// As in ndarray, sizes of 0 are skipped in the overflow check, so that strides and products of
-/// some of the sizes do not overflow either, even if there are no elements.
+/// some of the sizes do not overflow, even if there are no elements.
 #[inline]
 pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
     let mut volume: usize = 1;
@@ -32,7 +32,7 @@ pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize>
 /// The number of axes that need no allocation.
 const INLINE: usize = 8;
 
-/// The sizes of the loop axes and where each came from.
+/// The sizes of the loop axes, and where those of the dims came from.
 pub struct Shape {
     keys: &'static Keys,
     /// Sizes of the dims, then of the positional axes.
@@ -142,7 +142,7 @@ impl Shape {
         &self.proposed
     }
 
-    /// Gives each dim without a size that of a prime (or that of the dim it is a prime of), its
+    /// Gives each dim without a size the size of its prime or of the dim that it is a prime of, its
     /// static size, or the smallest proposed size. An error if a dim has none of these, or if a dim
     /// and its prime have different sizes.
     #[cfg_attr(not(debug_assertions), inline)]
@@ -267,8 +267,8 @@ impl Shape {
         order.iter().map(|&axis| self.size(axis)).collect()
     }
 
-    /// If the error is about memory, replaces it with one that shows the sizes of the result, whose
-    /// axes are `kept`.
+    /// Makes a [`TooLarge`](DimError::TooLarge) error show the sizes of the result, whose axes are
+    /// `kept`.
     #[cold]
     pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {

@@ -20,7 +20,7 @@ pub struct LoweredScores<M, B> {
 /// A mask and a bias that are computed for a tile of scores. All other parts of an attention are
 /// generic only over the type of the elements.
 pub trait Change<T> {
-    /// Whether the mask is the same for all scores.
+    /// Whether the mask is a constant.
     fn is_uniform(&self) -> bool;
 
     /// Whether there is a bias.
@@ -81,8 +81,8 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 compiled! {
     for f32 f64:
 
-    /// The mask and the bias as [lowered programs](LoweredProgram), which read along the next rows.
-    /// `None` for element types that programs do not compute with.
+    /// The mask and the bias that these programs compute from operands along the next `rows`.
+    /// `None` if `T` is neither `f32` nor `f64`.
     ///
     /// # Safety
     ///
@@ -136,7 +136,6 @@ pub enum Allowed {
     All,
 }
 
-/// Computes the mask of a tile.
 struct Ask<'m, M> {
     mask: &'m mut M,
     tile: ScoreTile<'m>,
@@ -194,7 +193,6 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
     }
 }
 
-/// Computes the bias of a tile.
 struct Bias<'m, B, T> {
     bias: &'m mut B,
     tile: ScoreTile<'m>,
@@ -214,11 +212,11 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
         for (row, out) in out.chunks_exact_mut(width).take(rows).enumerate() {
             at[query] = first + row;
             let mask = allowed.map(|allowed| &allowed[row * width..][..width]);
-            // Elements that were loaded for another row had another mask.
+            // Under a mask, each row is loaded anew: the previous row had another mask.
             let moved = (row > 0 && mask.is_none()).then_some((query, 1));
             bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
-            // After a fault nothing is computed: the substitute for an element could be 0, and used
-            // as a divisor.
+            // After a fault nothing is computed: the substitute for an element could be 0 and
+            // serve as a divisor.
             if faults.any() {
                 break;
             }

@@ -4,9 +4,8 @@
 //! the left operand only), columns (axes of the right one only) and a common sum (axes of both that
 //! the result lacks). Axes that both operands and the result have are loops. A strided operand is
 //! used in place if its axes merge into one row and one column stride, or if a kernel takes rows,
-//! columns and sums as lists of offsets. Otherwise it is packed, unless packing would multiply its
-//! memory (overlapping windows) or its elements are used too seldom. For an operand that is not
-//! packed, the axes that do not merge are loops as well.
+//! columns and sums as lists of offsets. Otherwise it is packed if that pays off. For an operand
+//! that is not packed, the axes that do not merge are loops as well.
 
 pub mod operand;
 mod pair;
@@ -34,9 +33,9 @@ pub use crate::contract::operand::{ContractionFactor, ContractionFactors};
 /// The loop axes of a contraction.
 #[derive(Clone, Copy)]
 pub struct LoopAxes<'s> {
-    /// The size of each.
+    /// The size of each axis.
     pub sizes: &'s [usize],
-    /// The name of each, for plans.
+    /// The name of each axis, for plans.
     pub name: &'s dyn Fn(usize) -> &'static str,
 }
 
@@ -64,8 +63,9 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 ///
 /// It is faster where work can be shared. Two factors share work if they have rows, columns and a
 /// common sum, or if one of them can be summed over an axis before the product. Three or more share
-/// work if one of them lacks an axis that another has. Products with an empty axis, or with an axis
-/// of several elements along which no factor varies, are left to the fused loop.
+/// work if one of them lacks an axis that another has. All other products are left to the fused
+/// loop, as are those with an empty axis, or with an axis of several elements along which no factor
+/// varies.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
@@ -75,8 +75,6 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
         return false;
     }
     if let [a, b] = *supports {
-        // Rows, columns, and a common sum, or a part of one factor that can be summed before the
-        // product.
         let kept = set(kept);
         return (a & !b != 0 && b & !a != 0 && a & b & !kept != 0)
             || (a & !b & !kept) | (b & !a & !kept) != 0;
@@ -84,14 +82,14 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
-/// The number of elements from which a matrix is so large that reading it from memory dominates its
-/// product with a vector, which then has its own kernel.
+/// A matrix with at least this many elements is so large that reading it from memory dominates its
+/// product with a vector. Such a product has its own kernel.
 const FAR: usize = 1 << 16;
 
-/// Whether the product of two factors is a large matrix times a vector, the matrix is in memory,
-/// and sums have the type of the elements. `at_hand` has a bit for each factor that is in memory.
-/// Such a product shares no work, but it is common, and its kernel reads memory faster than a fused
-/// loop would.
+/// Whether the product of two factors is like that of a large matrix and a vector, the matrix is in
+/// memory, and sums have the type of the elements. Such a product shares no work, but it is common,
+/// and its kernel reads memory faster than a fused loop would. `at_hand` has a bit for each factor
+/// that is in memory.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
@@ -117,7 +115,7 @@ fn has_axes_of_matrix_vector(supports: &[AxisSet], at_hand: u64, sizes: &[usize]
 }
 
 /// The order of the result's axes in memory, for the product of two operands with these strides.
-/// `None` if a contraction is not the best way to compute it.
+/// `None` if a contraction is not the best way to compute the product.
 #[inline]
 pub fn order_of_pair<T: Num>(strides: [&[isize]; 2], sizes: &[usize], kept: &[usize]) -> Option<Order> {
     order_in_memory(strides, TypeId::of::<T>() == TypeId::of::<T::Acc>(), sizes, kept)
@@ -195,7 +193,7 @@ compiled! {
     for f32 f64:
 
     /// `scale` times the product of the operands, summed over all axes that the target does not
-    /// keep. At least one operand must vary along each axis of more than one element. Returns the
+    /// keep. Along each axis of more than one element, at least one operand must vary. Returns the
     /// elements if the target is new memory, otherwise an empty vector.
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
@@ -226,8 +224,8 @@ compiled! {
     for f32 f64:
 
     /// The product of two operands as one fused loop. The result is contiguous in the order of the
-    /// first list of `axes`, and summed over the axes of the second. Axes may be empty, and the
-    /// operands may be constant along them. `describe` names the expression in plans.
+    /// first list of `axes`, and summed over the axes of the second. Axes may be empty, and both
+    /// operands may be constant along an axis. `describe` names the expression in plans.
     #[track_caller]
     pub fn sum_of_pair<'a, T: Num>(
         operands: [&'a ContractionFactor<'a, T>; 2],

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// One factor of a contraction: memory, and a stride along each loop axis.
+/// One factor (an operand) of a contraction: memory, and a stride along each loop axis.
 pub struct ContractionFactor<'a, T> {
     memory: FactorMemory<'a, T>,
     strides: SmallVec<[isize; 8]>,
@@ -28,7 +28,6 @@ pub struct ContractionFactor<'a, T> {
 /// The factors of a contraction.
 pub type ContractionFactors<'a, T> = SmallVec<[ContractionFactor<'a, T>; 4]>;
 
-/// The elements of an operand.
 enum FactorMemory<'a, T> {
     Borrowed(Elements<'a, T>),
     Owned(Buffer<T>),
@@ -58,7 +57,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         ContractionFactor { memory: FactorMemory::Owned(data.into()), strides }
     }
 
-    /// No elements, over `axes` loop axes.
+    /// An operand without elements, with `axes` loop axes.
     pub fn empty(axes: usize) -> Self {
         ContractionFactor {
             memory: FactorMemory::Owned(Vec::new().into()),
@@ -66,8 +65,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         }
     }
 
-    /// The same elements over other loop axes: `strides` maps the strides along the old ones to
-    /// those along the new ones.
+    /// The same elements over other loop axes: `strides` maps the strides along the old axes to
+    /// those along the new axes.
     ///
     /// # Safety
     ///
@@ -159,7 +158,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         unsafe { collect_memory(self.elements(), &nest, Destination::of_step(len), "operand of a product") }
     }
 
-    /// The sums over the axes `reduced`, contiguous along the other axes, `order`.
+    /// The sums over the axes `reduced`, contiguous along `order`, the other axes.
     #[track_caller]
     pub(super) fn summed(
         &self,

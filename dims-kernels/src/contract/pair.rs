@@ -80,7 +80,7 @@ pub(super) fn pair<T: Num>(
 }
 
 /// How to compute the product of two operands. Each axis that only one operand has is in the
-/// result. The plan does not depend on the values of the elements.
+/// result.
 pub(super) enum PairPlan {
     /// Products of matrices.
     Products(Products),
@@ -92,7 +92,7 @@ pub(super) enum PairPlan {
     InPanels(InPanels),
     /// One fused loop.
     Loop(Nest),
-    /// Products of matrices after operands have been [packed](packed_pair).
+    /// Products of matrices whose operands may have to be [packed](packed_pair) first.
     Packed(PerRole<AxisSet>),
 }
 
@@ -143,7 +143,6 @@ impl PairPlan {
     }
 }
 
-/// The loops of each role.
 fn loops_of(
     roles: PerRole<AxisSet>,
     sizes: &[usize],
@@ -193,8 +192,6 @@ fn row_times_matrix<T: Num>(
     is_wanted.then(|| Products { loops: SmallVec::new(), results: 0, m, n, k })
 }
 
-/// Runs the products of two operands.
-///
 /// # Safety
 ///
 /// The plan was made from the strides of these operands and of the target. The strides of the
@@ -228,7 +225,6 @@ pub(super) fn summed_pair<T: Num>(
     fused_loop([a, b], sizes, reduced, &mut Target::new(kept, sizes), describe)
 }
 
-/// A product that is not a matrix product: one fused loop.
 #[track_caller]
 fn fused_loop<T: Num>(
     [a, b]: [&ContractionFactor<'_, T>; 2],
@@ -270,7 +266,6 @@ fn run_loop<T: Num>(
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
-/// The plan step for these loops.
 pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> PlanStep {
     PlanStep::Reduce {
         reduction: "sum",
@@ -310,8 +305,8 @@ pub(super) unsafe fn sum_loop<T: Num>(
 }
 
 /// The operands of a product whose rows, columns or sums are several loops. An operand is packed if
-/// packing leaves fewer loops, does not multiply the operand's memory (as it would for overlapping
-/// windows), and pays off because the elements are used often.
+/// packing leaves fewer loops and does not multiply the operand's memory (as it would for
+/// overlapping windows), and if each element is used at least four times.
 #[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
     mut a: ContractionFactor<'a, T>,

@@ -1,6 +1,6 @@
 //! The order in which the operands of a product are multiplied pair by pair.
 //!
-//! The first candidate is the greedy path of opt_einsum. If it is costly enough and there are few
+//! The first candidate is a greedy path, as in opt_einsum. If it is costly enough and there are few
 //! operands, the cheapest of all paths is found by dynamic programming over sets of operands
 //! (Pfeifer, Haegeman, Verstraete: Faster identification of optimal contraction sequences for
 //! tensor networks, 2014; without their bounds).
@@ -12,15 +12,15 @@ use num_traits::Float;
 use smallvec::SmallVec;
 
 /// A pair of a path. The numbers are the positions of both operands, the lesser one first, in the
-/// list of remaining operands. Both are removed from that list, and their product is appended. The
-/// set is the axes of the product.
+/// list of remaining operands. The operands are removed from that list, and their product is
+/// appended. The set is the axes of the product.
 pub type ContractionPair = (usize, usize, AxisSet);
 
 /// The pairs in order.
 pub type ContractionPath = SmallVec<[ContractionPair; 4]>;
 
-/// The largest number of operands for which the cheapest path is searched for. The subsets of `n`
-/// operands have about `3^n / 2` splits into two parts.
+/// For more operands than this, the cheapest path is not searched for: the subsets of `n` operands
+/// have about `3^n / 2` splits into two parts.
 const MOST: usize = 10;
 
 /// The cost of trying one split, in multiplications.
@@ -40,8 +40,7 @@ pub fn path(sets: &[AxisSet], sizes: &[usize], kept: &[usize]) -> ContractionPat
     }
 }
 
-/// The greedy path and its number of multiplications. Each step takes the pair that [`cheapest`]
-/// chooses.
+/// The greedy path and its number of multiplications.
 fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionPath, f64) {
     let mut path = ContractionPath::new();
     let mut flops = 0.0;
@@ -76,7 +75,7 @@ fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize
     best.2
 }
 
-/// For each set of operands, as bits, one of the two parts whose product it is.
+/// For each set of operands, as bits, one of the two parts that are multiplied last.
 type Tree = Vec<usize>;
 
 /// The path with the fewest multiplications, and their number. `None` if the number is not finite.
@@ -151,7 +150,6 @@ mod tests {
     use super::*;
     use crate::loops::axes::each;
 
-    /// The number of multiplications of a path.
     fn flops(path: &ContractionPath, sets: &[AxisSet], sizes: &[usize]) -> f64 {
         let mut sets = sets.to_vec();
         path.iter()

@@ -27,8 +27,8 @@ pub(crate) struct PreparedProduct {
 
 impl PreparedProduct {
     /// The plan for operands with these strides and a result that is contiguous in the given order
-    /// of axes. `None` if an operand must be summed or packed first, or if the accumulators and
-    /// the elements have different types.
+    /// of axes. `None` if an operand must be summed or may have to be packed first, or if the
+    /// accumulators and the elements have different types.
     pub(crate) fn new<T: Num>(strides: [&[isize]; 2], axes: LoopAxes<'_>, order: &[usize]) -> Option<Self> {
         let sizes = axes.sizes;
         let is_kept = |axis: usize| order.contains(&axis);

@@ -23,9 +23,7 @@ use smallvec::SmallVec;
 pub struct Target<'a, T> {
     /// The caller's memory.
     places: Option<ElementsMut<'a, T>>,
-    /// The stride along each loop axis.
     strides: SmallVec<[isize; 8]>,
-    /// The kept axes, in the order of the result in memory.
     order: Order,
     /// The number of results, if they are contiguous.
     line: Option<usize>,
@@ -91,8 +89,8 @@ impl<'a, T: Num> Target<'a, T> {
     ///
     /// # Safety
     ///
-    /// The loops reach each result along their strides. `write` writes all results, and reads none
-    /// of them before.
+    /// The loops reach each result along their strides. `write` writes all results, and reads no
+    /// result before it is written.
     pub(super) unsafe fn write(
         &mut self,
         loops: impl Iterator<Item = (usize, isize)>,

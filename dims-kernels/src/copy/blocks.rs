@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 
 /// Transpositions of at least this many bytes bypass the caches when they write, if the elements
 /// are [numbers](is_number) and all lines of the result are aligned alike. Through the caches, each
-/// cache line of the result would first be read from memory, and would be evicted before all of it
+/// cache line of the result would first be read from memory, and could be evicted before all of it
 /// is written.
 const STREAMED: usize = 8 << 20;
 
 /// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised, and
-/// the target guarantees SSE2. [`stream`] and the transposition in registers require it.
+/// the target guarantees SSE2. [`stream`] and the transposition in registers require both.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -59,7 +59,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn fence() {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    // SAFETY: every x86-64 with SSE has the instruction.
+    // SAFETY: the instruction is part of SSE, which the target has.
     unsafe {
         core::arch::x86_64::_mm_sfence()
     };
@@ -72,8 +72,8 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) target: *mut T,
     pub(super) result: &'n [isize],
     pub(super) sizes: &'n [usize],
-    /// Whether the elements are [numbers](is_number). (Not part of the type: all words of one size
-    /// are copied by the same code.)
+    /// Whether the elements are [numbers](is_number). The type does not tell: all elements of one
+    /// size are copied as the same words.
     pub(super) are_numbers: bool,
 }
 
@@ -237,7 +237,6 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         }
     }
 
-    /// Copies one element at a time.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_elements(&self) {
         for row in 0..self.rows {
@@ -266,10 +265,9 @@ impl<T: Copy + 'static> MatrixBlock<T> {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
-    /// Transposes in squares of `B` x `B` elements, whose lines are one or a few vectors. The
-    /// squares are grouped into larger ones that fit into the nearest caches. If `STREAM`, each
-    /// line of a square is a [cache line](MatrixBlock::has_lines) of the result, and is
-    /// [streamed](stream).
+    /// Transposes in squares of `B` x `B` elements. For the caches, the squares are grouped into
+    /// larger ones. If `STREAM`, each line of a square is a [cache line](MatrixBlock::has_lines) of
+    /// the result, and is [streamed](stream).
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
         let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
@@ -307,7 +305,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     /// # Safety
     ///
     /// The square is in both matrices. If `STREAM` or `are_numbers`, elements are
-    /// [numbers](is_number). If `STREAM`, its lines in the result are cache lines.
+    /// [numbers](is_number). If `STREAM`, the square's lines in the result are cache lines.
     #[allow(clippy::needless_range_loop)] // clearer with both indices
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {

@@ -99,7 +99,7 @@ struct CblasArguments<T> {
 }
 
 /// The arguments for the product or for its transpose. `None` if a matrix is contiguous along
-/// neither axis, if its lines overlap or are in reverse order, or if a number does not fit a
+/// neither axis, if its lines overlap or are in reverse order, or if a number does not fit into a
 /// `c_int`.
 fn cblas_arguments<T: Num>(product: &Product<T>) -> Option<CblasArguments<T>> {
     let by_rows = |product: Product<T>| {
@@ -121,8 +121,7 @@ fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<
 }
 
 /// The leading dimension of `lines` lines of `len` elements: the distance `line` between them, or
-/// `len` if there is only one. `None` if the elements of a line are not adjacent, or the lines
-/// overlap or are in reverse order.
+/// `len` if there are fewer than two lines. `None` if CBLAS cannot express the layout.
 fn leading(lines: usize, len: usize, line: isize, neighbour: isize) -> Option<c_int> {
     if len > 1 && neighbour != 1 {
         return None;

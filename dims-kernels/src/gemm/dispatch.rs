@@ -1,6 +1,5 @@
-//! Which kernel computes a product: one `match` on the element type, the sizes and the strides.
-//!
-//! The thresholds and their measurements are in `machine::params`.
+//! Chooses the kernel that computes a product. The thresholds and their measurements are in
+//! `machine::params`.
 
 use crate::compiled::compiled;
 #[cfg(feature = "blas")]
@@ -19,7 +18,7 @@ use num_complex::{Complex32, Complex64};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code)] // Not every target and set of features has all routes.
 pub enum Route {
-    /// A CBLAS that the user has installed.
+    /// A BLAS that the user has installed.
     Blas,
     /// Register tiles that read both matrices in place.
     Unpacked,
@@ -50,19 +49,17 @@ impl Route {
     ];
 }
 
-/// A class of element types, for the choice of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ElementClass {
     /// `f32` and `f64`: there are vector kernels and a library.
     Real,
     /// Complex numbers of `f32` or `f64`: there is a library.
     Complex,
-    /// All others.
     Other,
 }
 
 impl ElementClass {
-    /// The class of a type. Optimized code contains only the result.
+    /// In optimized code, the result is a constant.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -104,8 +101,8 @@ fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
 /// Computes a product. If the caller passes a constant layout, the orientation of the matrices need
 /// not be found at run time.
 ///
-/// The test for [`Route::Unpacked`] is inlined into the caller: a product of two 4 x 4 matrices
-/// then takes 350 instructions, and would take 30 more if all tests ran.
+/// The test for [`Route::Unpacked`] comes first and is inlined into the caller, because running all
+/// tests would slow down the smallest products.
 ///
 /// # Safety
 ///
@@ -206,8 +203,6 @@ pub fn route_of<T: Num>(product: &Product<T>) -> Route {
     route(&product, has_row_major_b(&product))
 }
 
-/// Runs the product.
-///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; the route can compute the product, whose result is row-major.
@@ -227,7 +222,7 @@ unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
             Route::SmallLoops => loops::small(product),
             Route::Library => library::multiply(product),
             Route::RowLoops => loops::by_rows(product),
-            #[allow(unreachable_patterns)] // With all features and instructions.
+            #[allow(unreachable_patterns)] // All routes may be compiled.
             _ => unreachable!("the route is for other machines"),
         }
     }
@@ -248,7 +243,7 @@ pub fn has_vector_kernels<T: 'static>() -> bool {
     ElementClass::of::<T>() == ElementClass::Real && has_vectors()
 }
 
-/// Whether a BLAS is installed that multiplies this type, in the layouts that CBLAS can express.
+/// Whether a BLAS that multiplies this type is installed.
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
 #[cfg_attr(not(x86_vectors), allow(dead_code))]
@@ -302,7 +297,7 @@ fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref b, .. } = product;
-    // For so few elements, only the test of `n` can fail.
+    // For such small sizes, only the test of `n` can fail.
     if (m | k | n) < params::unpacked::FEW_LINES {
         return n > 1;
     }
@@ -318,7 +313,7 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let is_short = m < params::unpacked::MIN_ROWS
         && n.saturating_mul(size) > params::unpacked::TILE_BYTES
         && k.saturating_mul(n) > 4 * params::PAGE / size;
-    // The right matrix comes from memory and only a few rows use it.
+    // The right matrix may come from memory, and too few rows use it.
     let is_cold = m < params::unpacked::MIN_SHARING_ROWS
         && k.saturating_mul(n).saturating_mul(size) > params::unpacked::MAX_RIGHT_BYTES;
     n > 1
@@ -337,8 +332,7 @@ fn has_few_rows<T>(product: &Product<T>) -> bool {
     (1..=params::skinny::MAX_ROWS).contains(&rows) && (large.row == 1 || large.col == 1)
 }
 
-/// Whether the left matrix has few rows, or the right one few columns, and the other matrix is
-/// large.
+/// Whether the product can run by [`Route::SkinnyRows`] and is large enough for it.
 #[inline]
 fn is_for_skinny<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref a, ref b, .. } = product;
@@ -376,7 +370,7 @@ fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
         && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= least
 }
 
-/// Whether the right matrix is column-major, and the product is faster in panels.
+/// Whether the product is faster in panels than by the library.
 #[inline]
 fn is_for_panels<T>(product: &Product<T>) -> bool {
     let Product { m, n, b, c_col, .. } = product;
@@ -390,8 +384,7 @@ pub fn fills_panels(m: usize, n: usize) -> bool {
 }
 
 /// The number of rows from which the library multiplies by a column-major matrix at least as fast
-/// as `panels` do, because it packs the left matrix as well. `usize::MAX` without the feature
-/// `gemm`: then there is no such number.
+/// as `panels`, because it also packs the left matrix; `usize::MAX` without the feature `gemm`.
 #[inline]
 pub fn library_rows() -> usize {
     if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }

@@ -9,8 +9,6 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use gemm::Parallelism;
 
-/// Computes the product.
-///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`], for a type that the library knows.
@@ -26,12 +24,12 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
 }
 
-/// How many elements of the right matrix are packed at once: they fit into the second-level cache.
+/// The number of elements of the right matrix that are packed at once: 256 KiB of `f32`, which fit
+/// into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, its columns are on different pages, and there are 16 or
-/// more columns and rows, but not [many](library_rows) rows. While packing, the library would read
-/// each element of a row of such a matrix from a different page.
+/// Whether the columns of the right matrix are so far apart that packing it here pays off: while
+/// packing, the library would read each element of a row from a different page.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
@@ -77,8 +75,6 @@ unsafe fn run_packed<T: Num>(product: &Product<T>) {
     }
 }
 
-/// Runs the product by the library.
-///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`], for a type that the library knows.

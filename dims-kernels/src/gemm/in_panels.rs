@@ -10,10 +10,7 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Runs the products and writes the results to `c`, which need not be initialized. Each operand is
-/// read along the strides in the plan.
-///
-/// The threads divide the batch, the rows or the columns: see [`Share`].
+/// Runs the products and writes the results to `c`, which need not be initialized.
 ///
 /// # Safety
 ///

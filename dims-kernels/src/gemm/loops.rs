@@ -5,8 +5,6 @@ use crate::gemm::Product;
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
 
-/// Computes a small product.
-///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`].
@@ -19,12 +17,11 @@ pub unsafe fn small<T: Num>(product: &Product<T>) {
 
 /// Computes a product that sums over arbitrary elements. `sum` lists their offsets from the first
 /// element of the row in the left matrix, and from the first element of the column in the right
-/// one. For example, a convolution sums over a window. The sum stays in registers. `k` and the
-/// strides along it are ignored.
+/// one. The fields `k`, `a.col` and `b.row` are ignored.
 ///
 /// The product is not transposed here: callers first apply
 /// [`with_row_major_b`](Product::with_row_major_b), and exchange the offsets in `sum` if that
-/// transposes it.
+/// transposes the product.
 ///
 /// # Safety
 ///
@@ -37,14 +34,13 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
 /// The offsets of the elements of a sum from its first element, in the left and in the right
 /// matrix.
 trait SumOffsets: Copy {
-    /// Whether these products are also compiled for AVX-512. Float products with evenly spaced
-    /// offsets usually run in `unpacked` instead.
+    /// Whether products with such offsets are also compiled for AVX-512. Float products with evenly
+    /// spaced offsets usually run in `unpacked` instead.
     const WIDE: bool;
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);
 }
 
-/// Evenly spaced elements.
 #[derive(Clone, Copy)]
 struct EvenOffsets {
     count: usize,
@@ -80,14 +76,12 @@ impl SumOffsets for &[(isize, isize)] {
     }
 }
 
-/// Whether products have blocks of all sizes. Those of floats and complex numbers do. Those of
-/// integers have blocks of 8, 4 or 1 columns and of 4 or 1 rows, to save compile time: each user's
-/// crate compiles these loops, and products of integers are rare.
+/// Whether products have blocks of all sizes. Those of integers do not, to save compile time: each
+/// user's crate compiles these loops, and products of integers are rare.
 const fn has_all_blocks<T: Num>() -> bool {
     T::DIVIDES_BY_ZERO
 }
 
-/// A small product, without packing.
 struct Small<T, S> {
     product: Product<T>,
     sum: S,
@@ -178,8 +172,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         }
         let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
-        // Three separate loops, which the compiler unrolls, so the sums never leave their
-        // registers.
+        // Three separate loops, which the compiler unrolls, so the sums stay in registers.
         if c_col != 1 {
             for (i, &sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate() {

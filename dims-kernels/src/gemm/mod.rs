@@ -14,13 +14,9 @@
 //!   they support;
 //! * loops over rows, for all other types.
 //!
-//! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`):
-//! 1024^3 182 -> 215, 512^3 197 -> 234, 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of
-//! 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. `gemm` is slower than panels where the
-//! right matrix is transposed and there are few rows, especially if the columns are far apart: 64 x
-//! 4096 by 4096 x 64 reaches 67, in panels 221; 128 x 64 by 64 x 128 reaches 204, in panels 238.
-//! Where panels are unavailable, a transposed matrix whose columns are far apart is packed first.
-//! Products of matrices that are read in place reach 270 to 280 from 32^3 to 512^3.
+//! In measurements of `f32` with AVX-512, `gemm` is faster than `matrixmultiply`, but slower than
+//! panels where the right matrix is transposed and there are few rows, especially if the columns
+//! are far apart.
 
 use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;
@@ -110,15 +106,14 @@ impl<T> Product<T> {
         }
     }
 
-    /// The product, or its transpose, whichever has a row-major right matrix; the product itself if
-    /// neither has one.
+    /// The product, or its transpose if only that has a row-major right matrix.
     #[inline]
     pub fn with_row_major_b(&self) -> Self {
         if self.needs_transpose_for_b() { self.transposed() } else { *self }
     }
 
-    /// The product, or its transpose, whichever has a row-major result, whose columns are at most
-    /// as far apart as its rows.
+    /// The product, or its transpose, so that the columns of the result are at most as far apart as
+    /// its rows.
     #[inline]
     pub fn with_row_major_c(&self) -> Self {
         if self.has_row_major_c() { *self } else { self.transposed() }

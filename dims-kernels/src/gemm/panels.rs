@@ -2,12 +2,11 @@
 //! locate them.
 //!
 //! A register tile of the result has up to MR rows and NR columns; NR is two vectors. Its sums stay
-//! in registers for a block of up to KC elements of each. The columns of the right matrix that a
+//! in registers while up to KC products are added to each. The columns of the right matrix that a
 //! tile reads are a micro-panel: two strips, each as wide as a vector and packed separately. A
-//! strip whose columns are already adjacent is not packed if few rows read it, as in most windows
-//! of a convolution. The left matrix is not packed if its rows and sums have one stride each. So
-//! windows, attention heads and transposed matrices are multiplied without a copy of the whole
-//! operand.
+//! strip whose columns are already adjacent is not packed if few rows read it. The left matrix is
+//! not packed if its rows and sums have one stride each. So windows, attention heads and transposed
+//! matrices are multiplied without a copy of the whole operand.
 //!
 //! The blocking follows Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication,
 //! 2008). The lists of offsets follow Matthews (High-Performance Tensor Contraction without
@@ -26,7 +25,7 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
-/// Offsets from the first element, for rows, columns or sums: a role that two matrices share.
+/// The offsets of rows, of columns or of the elements of sums, in the two matrices that have them.
 #[derive(Clone, Copy)]
 pub struct Offsets<'l> {
     /// In the first matrix, which is the left one for rows and sums.
@@ -178,7 +177,8 @@ fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
 }
 
-/// The difference between consecutive offsets, if it is always the same; 0 for a single offset.
+/// The difference between consecutive offsets, if it is always the same; 0 for fewer than two
+/// offsets.
 #[inline]
 fn step(offsets: &[isize]) -> Option<isize> {
     let &[first, second, ..] = offsets else { return Some(0) };
@@ -189,7 +189,7 @@ fn step(offsets: &[isize]) -> Option<isize> {
 /// The parts of the matrices that are packed at the moment.
 struct PackedStrips<V: Vector> {
     left: Vec<V::Elem>,
-    /// Strips. Their rows are aligned to vectors, so each row is in one cache line.
+    /// Strips, whose rows are aligned to vectors, so that each row is in one cache line.
     right: Vec<V>,
     /// The offsets of the rows of a packed strip.
     steps: Vec<isize>,
@@ -255,15 +255,15 @@ unsafe fn all<V: Vector>(
     }
 }
 
-/// Whether there are exactly as many columns as vector elements, and they are adjacent.
+/// Whether the columns are adjacent and exactly fill a vector.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_vector<V: Vector>(columns: &[isize]) -> bool {
     columns.len() == V::LEN && are_neighbours(columns)
 }
 
 /// Packs a strip, as wide as a vector; missing columns are zeros. The elements of a sum form groups
-/// of [`TRANSPOSE_SIZE`](Vector::TRANSPOSE_SIZE). `squares` says in which groups they are adjacent,
-/// so that squares of elements can be transposed in registers.
+/// of [`TRANSPOSE_SIZE`](Vector::TRANSPOSE_SIZE). `squares` says in which groups the elements are
+/// adjacent, so that squares of elements can be transposed in registers.
 ///
 /// # Safety
 ///
@@ -276,7 +276,6 @@ unsafe fn pack_strip<V: Vector>(
     columns: &[isize],
     strip: *mut V::Elem,
 ) {
-    // Runs of adjacent columns: a row of an image may end within a strip, for example.
     let runs = || columns.chunk_by(|&one, &next| next == one + 1);
     // SAFETY: the strip has these columns and sums; the rest is the caller's promise.
     unsafe {
@@ -490,7 +489,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
         }
     }
 
-    /// Writes the sums to columns that are not adjacent, or are fewer than a micro-panel has.
+    /// Writes the sums of a tile that is not `whole`.
     ///
     /// # Safety
     ///
@@ -517,12 +516,12 @@ mod tests {
     use num_traits::Float;
     use proptest::prelude::*;
 
-    /// The number of elements of a role: few, or about one block.
+    /// The number of rows, columns or elements of a sum: few, or about one block.
     fn count(block: usize) -> impl Strategy<Value = usize> {
         prop_oneof![1..40usize, block - 2..block + 36]
     }
 
-    /// The length of the contiguous runs of a role's offsets.
+    /// The number of offsets between two gaps.
     fn run() -> impl Strategy<Value = usize> {
         prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
     }

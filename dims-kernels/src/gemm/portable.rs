@@ -5,8 +5,6 @@ use crate::scalar::Num;
 use core::any::TypeId;
 use num_complex::{Complex32, Complex64};
 
-/// Computes the product.
-///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`], for a type that the library knows.

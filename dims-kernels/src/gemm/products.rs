@@ -9,8 +9,7 @@ use crate::memory::elements::Elements;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 
-/// Runs the products and writes the results to `c`, which need not be initialized. Each operand is
-/// read along the strides in the plan.
+/// Runs the products and writes the results to `c`, which need not be initialized.
 ///
 /// # Safety
 ///
@@ -86,7 +85,7 @@ impl<T: Num> ProductRun<T> {
 
     /// Splits the rows or the columns of each product, whichever are more. If both numbers are
     /// similar, it splits the axis with the larger stride in the result, so that each thread writes
-    /// contiguous memory. If the right matrix of the product with a row-major result is transposed,
+    /// whole lines. If the right matrix of the product with a row-major result is transposed,
     /// [`shares_rows`] decides instead.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());

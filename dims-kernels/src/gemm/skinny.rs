@@ -1,11 +1,11 @@
-//! Products of few rows, or of few columns, such as a decoder step that multiplies a few rows of
-//! activations by all weights of a layer.
+//! Products of few rows by a large matrix, and transposed products of a large matrix by few
+//! columns.
 //!
 //! Each element of the large matrix is used once per row, so memory bandwidth limits the product.
 //! The matrix is read once, in place, in memory order. The sums of all rows stay in registers or in
 //! the second-level cache. If the columns of the large matrix are adjacent, each of its rows is
 //! scaled and added to each row of sums. If the elements of a sum are adjacent in the large matrix,
-//! each line of the matrix is multiplied with each row.
+//! each line of the matrix is multiplied by each row.
 
 mod across;
 mod along;

@@ -19,7 +19,7 @@ macro_rules! each_row {
 }
 pub(crate) use each_row;
 
-/// The number of rows that one pointer addresses: offsets of 0, 1 and 2 row distances.
+/// The number of rows that one pointer addresses, at offsets of 0, 1 and 2 row distances.
 const REACH: usize = 3;
 
 /// The position of a tile in the `R` rows of the left matrix that it reads: a pointer into every

@@ -1,4 +1,4 @@
-//! Products whose matrices are read in place, one vector at a time, without packing first.
+//! Products whose matrices are read in place.
 //!
 //! A tile of the result is some rows by one or two vectors; its sums stay in registers until they
 //! are complete. Vectors at the end of a row are read and written in part. This is the fastest
@@ -192,7 +192,7 @@ struct DirectTile<T> {
 }
 
 /// A tile of `R` rows and `W` vectors of columns. Only the columns in `mask` exist in the last
-/// vector. If `packed` is given, the tile packs the columns that it reads.
+/// vector. If `packed` is given, `W` is 2, and the tile packs the columns that it reads.
 struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
     tile: &'t DirectTile<V::Elem>,
     mask: V::Mask,
@@ -224,9 +224,6 @@ impl<T: Copy> DirectTile<T> {
         }
     }
 
-    /// Computes the tile. If `packed` is given and `W` is 2, it packs the elements of the right
-    /// matrix that it reads.
-    ///
     /// # Safety
     ///
     /// As for [`crate::gemm::multiply`]; there are `R` rows and `W` vectors of columns, the last
@@ -265,8 +262,7 @@ impl<T: Copy> DirectTile<T> {
                     b = b.wrapping_offset(b_step);
                 };
             }
-            // Four rows of the right matrix per advance of the pointers. This saves instructions,
-            // which matters because two threads of a core share the decoder.
+            // Four rows of the right matrix per advance of the pointers, to save instructions.
             if const { W == 2 } && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);

@@ -14,11 +14,9 @@ use alloc::boxed::Box;
 /// Each call of `tile` returns a pointer to as many elements as the tile has. They stay valid until
 /// the next call. Sources of one expression may run on several threads.
 pub(crate) unsafe trait TileSource<T> {
-    /// Computes the elements of a tile.
     fn tile(&mut self, tile: &Tile<'_>) -> *const T;
 }
 
-/// Elements in memory, or computed elements.
 pub(crate) struct AnyElements<'k, T> {
     source: ElementSource<'k, T>,
     current: *const T,
@@ -30,13 +28,11 @@ enum ElementSource<'k, T> {
 }
 
 impl<'k, T: Element> AnyElements<'k, T> {
-    /// Elements in memory.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn memory(elements: Strided<'k, T, ()>) -> Self {
         AnyElements { source: ElementSource::Memory(elements), current: core::ptr::null() }
     }
 
-    /// Computed elements.
     pub(crate) fn computed(source: impl TileSource<T> + 'k) -> Self {
         AnyElements { source: ElementSource::Computed(Box::new(source)), current: core::ptr::null() }
     }

@@ -113,10 +113,10 @@ pub struct IndexedAxis {
 pub struct Computed<K, X> {
     /// The index.
     pub index: K,
-    /// Whether it has to be computed for each element. Otherwise it is already part of the
+    /// Whether the index has to be computed for each element. Otherwise it is already part of the
     /// operand's strides.
     pub active: bool,
-    /// The axis that it selects from.
+    /// The axis that the index selects from.
     pub target: IndexedAxis,
     /// The remaining indices.
     pub rest: X,

@@ -1,74 +1,67 @@
 //! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is
 //! faster than another.
 //!
-//! Parameters of matrix products that are the same everywhere are constants, in the first part of
-//! this file. Blocks have their usual names: a register tile is MR x NR, a packed block of the left
-//! matrix MC x KC, one of the right matrix KC x NC.
+//! In matrix products, a register tile is MR x NR, a packed block of the left matrix MC x KC, and a
+//! packed block of the right matrix KC x NC. In measurements, `N^3` is a product of two N x N
+//! matrices.
 //!
-//! The other parameters in this file depend on the processor. Each table belongs to a family of
-//! processors. One table is chosen per process, by `cpuid`, and kernels read it before their loops.
-//! The shapes of register tiles are constants, because they decide how a loop is compiled. To tune
-//! for another family, add a table, list it in `TABLES`, choose it in `detect`, and note the
-//! measurement next to each value that differs from [`DEFAULT`].
+//! Parameters that depend on the processor are in tables ([`Params`]), one for each family of
+//! processors. One table is chosen per process, by `cpuid`. The shapes of register tiles are
+//! constants, because they decide how a loop is compiled. To tune for another family, add a table,
+//! list it in `TABLES`, choose it in `detect`, and note the measurement next to each value that
+//! differs from [`DEFAULT`].
 //!
 //! Without the standard library, and on targets other than x86-64, [`DEFAULT`] is used.
 
-// Some of the fields are read only by kernels for x86-64 with AVX2.
+// Some parameters are read only by kernels for AVX2 and AVX-512.
 #![cfg_attr(not(x86_vectors), allow(dead_code))]
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// The operands of products of at most this many multiplications are not packed.
+/// A product of at most this many multiplications is too small for a library's packing to pay off.
 pub const SMALL_PRODUCT: usize = 16 * 16 * 16;
 
-/// The longest sum over several loops whose offsets are listed one by one, for small products: the
-/// list stays in the first-level cache.
+/// Small products list the offsets of a sum over several loops if there are at most this many, so
+/// that the list stays in the first-level cache.
 pub const MAX_SCATTERED: usize = 1 << 10;
 
-/// Bytes of a page. Lines that are a multiple of it apart fall into few sets of the data caches,
+/// Bytes of a page. Lines whose distance is a multiple of it fall into few sets of the data caches,
 /// and each line needs a separate TLB entry.
 pub const PAGE: usize = 4096;
 
 /// Register tiles of `f32` and `f64`: MR rows by NR columns, where NR is two vectors.
 pub mod tile {
-    /// Accumulators with AVX2: twelve of sixteen registers; two more hold a row of the right
-    /// matrix, one an element of the left matrix.
+    /// Accumulators with AVX2: 12 of 16 registers. Others hold the factors.
     pub const ACCUMULATORS_AVX2: usize = 12;
     /// MR with AVX2.
     pub const MR_AVX2: usize = ACCUMULATORS_AVX2 / 2;
-    /// Accumulators with AVX-512: 24 of 32 registers. (Elements of the left matrix are memory
-    /// operands.)
+    /// Accumulators with AVX-512: 24 of 32 registers.
     pub const ACCUMULATORS_AVX512: usize = 24;
     /// MR with AVX-512.
     pub const MR_AVX512: usize = ACCUMULATORS_AVX512 / 2;
     /// The greatest NR: two vectors of 16 `f32`.
     pub const MAX_NR: usize = 32;
-    /// The maximum number of rows of a tile that is one vector wide.
+    /// The maximum number of rows of a tile.
     pub const MAX_MR: usize = 16;
 }
 
-/// Products whose operands are read in place: see `gemm::unpacked`. GFLOP/s of f32 on an EPYC with
-/// AVX-512, in place and with the crate `gemm`: 16^3: 189 and 54; 64 x 32 by 32 x 10: 143 and 51;
-/// 64^3: 276 and 253; 128^3: 280 and 259; 512^3: 271 and 268; but 64 x 64 by 64 x 4096: 200 and
-/// 229; 16 x 1024 by 1024 x 1024: 151 and 204; 4 x 128 by 128 x 512: 165 and 201.
+/// Products whose operands are read in place: see `gemm::unpacked`.
 pub mod unpacked {
     /// The minimum number of rows, unless the right matrix is narrow or small. With fewer, there
     /// are too few sums to keep the multipliers busy.
     pub const MIN_ROWS: usize = 8;
-    /// The largest left matrix, in bytes, that stays in the second-level cache while it is read for
-    /// each vector of columns.
+    /// The largest left matrix, in bytes, that stays in the second-level cache. It is read again
+    /// for every two vectors of columns.
     pub const MAX_LEFT_BYTES: usize = 1 << 20;
     /// The largest right matrix, in bytes, that is likely to be in the second-level cache. A larger
-    /// one may come from memory, where hardware prefetchers do not follow the strides between
+    /// one may come from memory, and hardware prefetchers do not follow the strides between its
     /// lines.
     pub const MAX_RIGHT_BYTES: usize = 1 << 18;
-    /// Bytes of a row that a tile spans: two vectors of AVX-512. Speed with 1, 2 and 4 rows on the
-    /// left, in GB/s: for 256 lines of 128 bytes 43, 43 and 34, with the crate `gemm` 26, 32 and
-    /// 27; for 128 lines of 512 bytes 14, 10 and 12, with `gemm` 22, 12 and 19.
+    /// The maximum width of a tile in bytes: two vectors of AVX-512.
     pub const TILE_BYTES: usize = 128;
-    /// With at least this many rows of the left matrix, which share each load of the right matrix,
-    /// it does not matter where the load comes from.
+    /// With at least this many rows of the left matrix, the right matrix is used so often that it
+    /// does not matter whether it comes from memory.
     pub const MIN_SHARING_ROWS: usize = 128;
     /// A sum over at most this many rows of the right matrix needs few TLB entries, whatever their
     /// stride.
@@ -78,22 +71,22 @@ pub mod unpacked {
     /// Sums of at most this many elements take less time to compute than to write. They are
     /// computed one row of tiles after another, which writes memory fastest.
     pub const MAX_SHALLOW_K: usize = 16;
-    /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do
-    /// not stay in the first-level cache because the rows fall into too few sets. Then packing
-    /// helps.
+    /// The least span of the rows of a right matrix, in bytes, for which packing helps. A matrix
+    /// with a smaller span stays in the first-level cache.
     pub const MIN_SPAN_BYTES: usize = 1 << 15;
-    /// With at least this many rows, the right matrix is read often enough for the first tile to
-    /// pack it.
+    /// The minimum number of rows for packing. With fewer, packed columns are not read often
+    /// enough.
     pub const MIN_ROWS_TO_PACK: usize = 48;
 }
 
 /// Products in packed micro-panels: see `gemm::panels`. KC depends on the processor:
 /// [`Params::panel_kc`].
 pub mod panels {
-    /// The columns of a block of the right matrix. With the KC of [`DEFAULT`](super::DEFAULT), a
-    /// packed block fits into the second-level cache.
+    /// The number of columns of a block of the right matrix. With the KC of
+    /// [`DEFAULT`](super::DEFAULT), a packed block fits into the second-level cache.
     pub const NC: usize = 256;
-    /// The rows of a block of the left matrix, which also fits into that cache when packed.
+    /// The number of rows of a block of the left matrix. With the same KC, a packed block also fits
+    /// into that cache.
     pub const MC: usize = 240;
     /// The minimum number of columns. Fewer would leave too much of a micro-panel empty.
     pub const MIN_COLUMNS: usize = 16;
@@ -110,19 +103,15 @@ pub mod panels {
 
 /// Products of few rows with a large matrix: see `gemm::skinny`.
 pub mod skinny {
-    /// The maximum number of rows. With more, a kernel that packs the matrix reads it as fast as it
-    /// can multiply.
+    /// The maximum number of rows. With more, a kernel that packs the matrix is as fast.
     pub const MAX_ROWS: usize = 8;
-    /// Below this many columns, or terms of a sum, there is too little work for each row of the
-    /// large matrix.
+    /// The minimum number of rows, and of columns, of the large matrix.
     pub const MIN_SIDE: usize = 32;
-    /// The shortest lines that are multiplied by a vector here; with the feature `gemm`, shorter
-    /// ones are left to that crate. Lines of f32 by a vector, in GB/s, here and with `gemm`: 32
-    /// elements 15 and 24, 64 elements 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
+    /// With the feature `gemm`, the crate `gemm` multiplies shorter lines by a vector. Speed for
+    /// lines of f32, in GB/s, here and in `gemm`: 64 elements 21 and 33, 128 elements 41 and 31.
     pub const MIN_LINE: usize = 128;
-    /// How many rows of the large matrix form a block. The sums over a block start from zero, and
-    /// those of several blocks are added in pairs, so the rounding error grows with the logarithm
-    /// of the number of blocks.
+    /// How many rows of the large matrix form a block. The sums over blocks are added in pairs, so
+    /// the rounding error grows with the logarithm of the number of blocks.
     pub const KC: usize = 256;
     /// How many vectors of a line are multiplied before their sums are added to the totals. Short
     /// partial sums keep rounding errors small.
@@ -130,10 +119,9 @@ pub mod skinny {
     /// How many rows of the large matrix are added at once if its columns are adjacent: each vector
     /// of sums is loaded and stored once for these rows.
     pub const ROWS_AT_ONCE: usize = 8;
-    /// Adjacent lines that are multiplied at once and together have at most this many bytes are
-    /// prefetched while the lines before them are multiplied, so they are in the first-level cache
-    /// when they are read. Otherwise, later elements of the same lines are prefetched while earlier
-    /// ones are multiplied.
+    /// A group of lines that are multiplied at once is prefetched during the group before it, if
+    /// the lines are nearly adjacent and together have at most this many bytes. Otherwise, later
+    /// elements of the same lines are prefetched.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 
@@ -144,32 +132,32 @@ pub struct Params {
     pub skinny: SkinnyParams,
     /// Products of a large matrix with a vector: see `reduce::dots`.
     pub dots: DotParams,
-    /// Reductions along lines in memory: the prefetch distance in elements.
+    /// The prefetch distance of reductions along lines in memory, in elements.
     pub line_prefetch_distance: usize,
     /// Reductions of rows in memory: see `reduce::rows`.
     pub rows: RowSumParams,
-    /// Whether loops that wait for memory use AVX-512.
+    /// Whether tasks with `WIDE` and `WAITS` use AVX-512: see `machine::isa::Task`.
     pub wide_waits: bool,
-    /// The depth of a block (KC) where columns are packed in panels: see `gemm::panels`. With
-    /// deeper blocks the result is updated less often; shallower panels stay in a nearer cache.
+    /// The depth of a block (KC) in `gemm::panels`. With deeper blocks the result is updated less
+    /// often; shallower panels stay in a nearer cache.
     pub panel_kc: usize,
     /// Whether the first tile of some columns packs the part of a large right matrix that it reads:
     /// see `gemm::unpacked`.
     pub packs_first_tile: bool,
-    /// With at least this many rows, the crate `gemm` multiplies by a transposed matrix instead of
-    /// `gemm::panels`: it also packs the left matrix, which then pays off. (Only with the feature
-    /// `gemm`.)
+    /// The number of rows from which the crate `gemm` multiplies by a transposed matrix, instead of
+    /// `gemm::panels`: the crate also packs the left matrix, which then pays off. Used only with
+    /// the feature `gemm`.
     pub library_rows: usize,
 }
 
 /// Products of few rows.
 #[derive(Debug)]
 pub struct SkinnyParams {
-    /// The minimum size in bytes of the large matrix for the kernels for few rows; half of this
-    /// where the elements of a sum are adjacent.
+    /// The minimum size of the large matrix in bytes; half of this where the elements of a sum are
+    /// adjacent.
     pub least: usize,
-    /// Bytes of the sums that each row of the large matrix updates, where its columns are adjacent.
-    /// They should stay in the second-level cache together with the rows that pass through it.
+    /// Bytes of the sums that are updated together, where the columns of the large matrix are
+    /// adjacent. These sums should stay in the second-level cache while rows pass through it.
     pub sums: usize,
     /// The prefetch distance in the large matrix, in bytes, where its columns are adjacent.
     pub prefetch_across: usize,
@@ -181,7 +169,7 @@ pub struct SkinnyParams {
 #[derive(Debug)]
 pub struct DotParams {
     /// Whether a vector times a matrix of `f32` or `f64`, summed along the lines, runs as a product
-    /// of one row, with four lines at once.
+    /// of one row.
     pub as_rows: bool,
     /// Whether two lines with the same alignment in cache lines are multiplied at once, if
     /// [`as_rows`](DotParams::as_rows) does not apply.
@@ -194,9 +182,8 @@ pub struct DotParams {
 #[derive(Debug)]
 pub struct RowSumParams {
     /// The maximum number of adjacent elements of each row that are added at once: 128, 64 or 32.
-    /// Fewer are added if their accumulators would not fit into registers.
     pub strip: usize,
-    /// The prefetch distance along long rows, in bytes.
+    /// The prefetch distance along a row, in bytes.
     pub prefetch_distance: usize,
 }
 
@@ -209,10 +196,10 @@ pub const DEFAULT: Params = Params {
     line_prefetch_distance: 1024,
     rows: RowSumParams { strip: 128, prefetch_distance: 1024 },
     wide_waits: true,
-    // A panel of this depth fits into the first-level cache of 48 KiB.
+    // A micro-panel of this depth fits into the first-level cache of 48 KiB.
     panel_kc: 320,
-    // 64 products of 128 x 128 by 128 x 128 f32: 1.15 times the time of the crate `gemm` without
-    // it, 1.02 with it; 64^3 is faster without.
+    // 64 products of 128^3 f32: 1.15 times the time of the crate `gemm` without packing, 1.02 with
+    // it; 64^3 is faster without.
     packs_first_tile: true,
     // Time of panels divided by the time of the crate `gemm`, f32, 1024 columns and sums of 1024:
     // 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64
@@ -227,8 +214,8 @@ const ZEN4: Params = Params {
     skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
     // 4096 x 4096 f32 by a vector, ms, with huge pages and without: pairs of lines, 1024 ahead 3.30
     // and 4.18; line by line, 1024 ahead 3.14 and 4.54, 64 ahead 2.80 and 4.10, 64 ahead with AVX2
-    // 2.63 and 3.74. Relative to the sum of all elements: 1.17 line by line, 0.96 as a product of
-    // one row.
+    // 2.63 and 3.74. Divided by the time of the sum of all elements: 1.17 line by line, 0.96 as a
+    // product of one row.
     dots: DotParams { as_rows: true, pairs: false, prefetch_distance: 64 },
     // Sums of the lines of 4096 x 4096 f32, ms, with huge pages and without: 1024 ahead 2.31 and
     // 4.02, 64 ahead 2.30 and 3.56, 64 ahead with AVX2 2.12 and 3.18.
@@ -241,9 +228,9 @@ const ZEN4: Params = Params {
     // 22.2, 21.5; 64 x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77, 2.73,
     // 2.36.
     panel_kc: 1024,
-    // Batched products of f32, ms, with and without it: 64 of 96^3 1.52 and 1.32, of 128^3 3.65 and
-    // 3.30, of 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and 5.98; 4 of 512^3 10.8 and
-    // 10.8.
+    // Batched products of f32, ms, with packing and without: 64 of 96^3 1.52 and 1.32, of 128^3
+    // 3.65 and 3.30, of 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and 5.98; 4 of 512^3
+    // 10.8 and 10.8.
     packs_first_tile: false,
     // 1024^3 f32: 22.6 ms with the crate `gemm`, 21.5 in panels.
     library_rows: 2048,
@@ -277,16 +264,14 @@ fn detect() -> u8 {
     use super::level::{Level, level};
     use core::arch::x86_64::__cpuid;
     let has_avx512 = level() == Level::Avx512;
-    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the
-    // instruction.)
+    // (The intrinsic is safe in newer versions of Rust.)
     #[allow(unused_unsafe)]
     // SAFETY: every x86-64 processor has the instruction, and these leaves.
     let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1)) };
     u8::from(has_avx512 && is_amd([vendor.ebx, vendor.edx, vendor.ecx]) && family(version.eax) >= 0x19)
 }
 
-/// Whether the vendor's name is AMD's. The registers are EBX, EDX and ECX, which hold the name in
-/// this order.
+/// Whether the vendor's name is AMD's. EBX, EDX and ECX hold the name, in this order.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 fn is_amd(vendor: [u32; 3]) -> bool {
     vendor.map(u32::to_le_bytes).as_flattened() == b"AuthenticAMD"

@@ -1,7 +1,7 @@
 //! Prefetching: requests for cache lines before they are needed.
 
-/// Prefetches as many cache lines as `len` elements fill, starting with the one that holds `start`.
-/// Only the first line of an element larger than a cache line is prefetched.
+/// Prefetches the cache lines of `len` elements, as if `start` were the start of a cache line. Only
+/// the first line of an element larger than a cache line is prefetched.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_lines<T>(start: *const T, len: usize) {
     for x in (0..len).step_by(per_line::<T>()) {

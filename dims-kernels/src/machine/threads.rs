@@ -1,9 +1,8 @@
 //! Work on several threads: rayon's pool, if the feature `rayon` is on and there is enough work.
 //!
-//! Parts of a result are independent, so results do not depend on the number of threads. There are
-//! two exceptions, whose rounding may differ: matrix products, where the size of a thread's share
-//! decides which kernel runs, and decompositions of large matrices, which `faer` runs on several
-//! threads.
+//! Parts of a result are independent, so most results do not depend on the number of threads.
+//! Rounding may depend on it in matrix products, where the size of a thread's share decides which
+//! kernel runs, and in decompositions of large matrices, which `faer` runs on several threads.
 
 use crate::error::Error;
 use alloc::boxed::Box;
@@ -12,8 +11,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// The least number of elements per thread, because passing work to another thread costs
-/// microseconds. For matrix products and decompositions, callers count 32 or 64 multiplications as
-/// one element.
+/// microseconds. For matrix products and decompositions, callers count many multiplications as one
+/// element.
 const WORTHWHILE: usize = 1 << 16;
 
 /// The number of parts to split work on `elements` elements into.
@@ -35,16 +34,14 @@ fn threads() -> usize {
 /// Calls `f` once with each piece of work, on all available threads, and returns the results in the
 /// order of the pieces.
 ///
-/// The caller's thread takes part. If it only waited, one of the others would have to be woken
-/// first, which would wake the next. Each wake-up takes as long as computing a megabyte of results.
+/// The caller's thread takes part.
 ///
 /// If `f` panics, the other threads go on, and the panic is resumed when all are done. Pieces that
 /// no thread has taken are dropped; finished results are leaked.
 #[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
-    // (This is compiled once per kernel, so everything that does not depend on the kernel is in
-    // `numbered`. Pieces are taken by number, because a chain of iterators would be most of the
-    // compiled code of a sum of two tensors.)
+    // (This is compiled once per kernel, so code that does not depend on the kernel is in
+    // `numbered`. Pieces are taken by number, because a chain of iterators compiles to more code.)
     let len = work.len();
     let mut results = Vec::<Out>::with_capacity(len);
     // SAFETY: pieces and results are `Send`, and each of them is used by one thread.
@@ -65,7 +62,7 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
 pub type Job<'j> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'j>;
 
 /// Runs all jobs, on all available threads, and returns the error of the first job in the list that
-/// fails. (This function is not generic, so it is compiled once.)
+/// fails.
 pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
     each(jobs, |job| job()).into_iter().collect()
 }
@@ -92,8 +89,8 @@ impl<W> Drop for RemainingPieces<W> {
     }
 }
 
-/// Calls `f` once with each number below `len`, counted by `next`. A number that was taken is never
-/// given back, even if `f` panics.
+/// Calls `f` with the numbers below `len`, each taken once from `next`. A number that was taken is
+/// never given back, even if `f` panics.
 #[cfg(feature = "rayon")]
 fn numbered(len: usize, next: &AtomicUsize, f: &(dyn Fn(usize) + Sync)) {
     helped::call(len.min(threads()).saturating_sub(1), &|| {
@@ -132,10 +129,8 @@ unsafe impl<T> Sync for SharedPlaces<T> {}
 
 /// A call that threads of rayon's pool join if they come in time.
 ///
-/// `rayon::scope` waits for each thread that was asked, even if the others finish all the work
-/// before it is awake. This takes tens of microseconds, or milliseconds in a virtual machine whose
-/// CPU has been given away. In `rayon::scope` the caller also sleeps at once, and has to be woken,
-/// too.
+/// A caller outside of the pool takes part at once. In `rayon::scope`, it would sleep until threads
+/// of the pool have woken up and done all the work.
 #[cfg(feature = "rayon")]
 mod helped {
     use std::any::Any;
@@ -146,8 +141,7 @@ mod helped {
     use std::{hint, mem, thread};
 
     /// Before it sleeps, the caller yields `YIELDS` times. Before each yield, it checks `LOOKS`
-    /// times whether all threads have left. This takes about 50 microseconds in all if nothing else
-    /// wants the CPU.
+    /// times whether all threads have left.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 
@@ -231,7 +225,7 @@ mod helped {
         }
 
         /// Stops more threads from joining, and waits until all that have joined have left. Returns
-        /// the first panic of one of them.
+        /// the first of their panics.
         fn close(&self) -> Option<Panic> {
             self.state().run = None;
             let nobody = || self.inside.load(Ordering::Acquire) == 0;
@@ -281,7 +275,6 @@ mod helped {
             // Ask one more than may join: a thread may be scheduled on the CPU that this thread
             // keeps busy, and then another one comes first.
             for waiting in waiting.iter().cycle().take(helpers + 1) {
-                // If all threads have other work, more requests would only fill the pool's queue.
                 if waiting.load(Ordering::Relaxed) >= MOST_WAITING * (helpers + 1) {
                     break;
                 }

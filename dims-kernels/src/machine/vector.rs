@@ -38,23 +38,22 @@ pub trait Vector: Copy {
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
     /// `self + left * right`, element by element.
     unsafe fn plus_products(self, left: Self, right: Self) -> Self;
-    /// The sum of its elements.
+    /// The sum of the elements.
     unsafe fn total(self) -> Self::Elem;
-    /// The sums of the elements of four vectors, with fewer instructions than four totals.
+    /// The sums of the elements of four vectors, with fewer instructions than calls of `total`.
     unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
-    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, where `x` is read `AT` elements after
-    /// the pointer.
+    /// `sums.0 += a * right.0` and `sums.1 += a * right.1`, where `a` is the element `AT` elements
+    /// after `x`.
     ///
-    /// It is written in assembly, because the compiler would load many `x` at once and run out of
+    /// It is written in assembly, because the compiler would load many `a` at once and run out of
     /// registers. It takes the vectors by reference, because unoptimized code would keep a copy of
-    /// each vector for each row of each tile, more than fits on a thread's stack.
+    /// each vector on the stack for each row of each tile.
     unsafe fn add_products<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
         right: &(Self, Self),
     );
-    /// Like [`add_products`](Vector::add_products), where `x` is read `step` more elements after
-    /// the pointer.
+    /// Like [`add_products`](Vector::add_products), where `a` is `step` elements further on.
     unsafe fn add_products_of<const AT: usize>(
         sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
@@ -70,9 +69,9 @@ pub trait Vector: Copy {
 
 /// A vector in memory, at any address.
 ///
-/// Vectors are read and written as its field. The corresponding functions of the standard library
-/// check their pointers in each call if the build has debug assertions. Dependencies of unoptimized
-/// programs have debug assertions even if they are optimized.
+/// Vectors are read and written as its field, because functions of the standard library check their
+/// pointers in builds with debug assertions. Dependencies of unoptimized programs have debug
+/// assertions even if they are optimized.
 #[repr(C, packed)]
 struct Unaligned<V>(V);
 
@@ -86,8 +85,8 @@ pub trait AnyTile {
 
 /// Runs a tile; with debug assertions, in a separate function.
 ///
-/// Unoptimized code reserves stack for each local of a function. A kernel that contains the tiles
-/// of all heights would need half a megabyte, more than many threads have.
+/// Unoptimized code reserves stack for each local of a function, so a kernel that contains the
+/// tiles of all heights could overflow the stack.
 ///
 /// # Safety
 ///
@@ -307,7 +306,7 @@ unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
 
 /// # Safety
 ///
-/// None; it implements a method of a trait whose methods are all unsafe.
+/// None; the function implements a method of a trait whose methods are all unsafe.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_wide_f32(count: usize) -> __mmask16 {
     ((1u32 << count) - 1) as __mmask16
@@ -439,7 +438,7 @@ unsafe fn half_f64(vector: __m512d) -> __m256d {
     unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
 }
 
-/// An AVX2 vector is already as long as the vectors that are added up.
+/// Used in place of `half_f32` for vectors of AVX2, which need not be halved.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn whole<V>(vector: V) -> V {
     vector

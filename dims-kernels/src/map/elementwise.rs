@@ -56,7 +56,6 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
     let all = parts.iter().try_fold(0, |all: usize, nest| all.checked_add(nest.positions()));
     assert_eq!(all, Some(to.len()), "the parts cover the result");
     let is_reused = matches!(to, Destination::Reused(_));
-    // Each part runs as a separate nest. Either all slots are reused, or none.
     let write = |start: *mut T| {
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut done = 0;
@@ -89,8 +88,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// Like [`fill_lines`], for `len` slots that the lines may also read, each slot only at the
-/// position that they write. So elements are buffered before they are written.
+/// Like [`fill_lines`], for `len` slots that the lines may also read. So elements are buffered
+/// before they are written.
 ///
 /// # Safety
 ///
@@ -171,8 +170,8 @@ pub unsafe fn collect_memory<T: Element>(
     unsafe { to.fill(fill) }
 }
 
-/// Whether a part of a result is too large for the caches, and its lines are long enough that
-/// prefetched elements are mostly on the same line: short lines may be far apart in memory.
+/// Whether a part of a result is large, and its lines are long enough that prefetched elements are
+/// mostly on the same line.
 fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
     const LARGE: usize = 1 << 20;
     nest.sizes.last().is_some_and(|&len| len > TILE) && size_of_val(out) >= LARGE

@@ -123,8 +123,8 @@ floats! { f32 as u32; f64 as u64; }
 /// An update of the elements at one position: `M` elements change, `N` are only read, and `K`
 /// numbers are the same at all positions.
 ///
-/// Settings of the formula are constants of its program. The `K` numbers are those that differ from
-/// one step of the optimizer to the next.
+/// The `K` numbers may differ from one step of an optimizer to the next. Settings of the formula
+/// are constants of its program.
 pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
@@ -231,9 +231,9 @@ impl UpdateProgram {
     }
 
     /// The program of a formula in half precision: the elements that are only read have the type
-    /// `half`. The elements that change are `f32`, and the first of them has a copy that is rounded
-    /// to half precision afterwards. If that copy is no longer the rounded element, the formula
-    /// continues from the copy: see [`apply_halves`](super::in_place::apply_halves).
+    /// `half`. The elements that change are `f32`. The first of them has a copy in half precision.
+    /// If other code has changed the copy, the formula continues from the copy: see
+    /// [`apply_halves`](super::in_place::apply_halves).
     #[cfg(feature = "half")]
     pub fn of_halves<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
         formula: &P,
@@ -338,8 +338,9 @@ impl UpdateProgram {
     ///
     /// # Panics
     ///
-    /// If the number of operands is wrong, an operand has the wrong type or length, the results are
-    /// not of the kind of `T`, or results on this thread are hollow.
+    /// If the number of operands is wrong, an operand has the wrong length, an operand that the
+    /// program loads has the wrong type, the results are not of the kind of `T`, or results would
+    /// be computed while results on this thread are hollow.
     pub fn run<T: ProgramOutput>(
         &self,
         operands: &[UpdateOperand<'_>],

@@ -47,7 +47,7 @@ impl<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize> Passes
 ///
 /// # Panics
 ///
-/// If the slices have different lengths.
+/// If `M` is not 0 and the slices have different lengths.
 pub fn apply<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
     formula: &P,
     scalars: [T; K],
@@ -93,7 +93,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     fn run<I: Isa>(self) {
         let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
-        // This tells the compiler that the slices have the same length: it removes bounds checks.
+        // Tells the compiler that the slices have the same length, so it removes bounds checks.
         let read = read.map(|slice| &slice[..len]);
         for slice in &mut changed {
             let whole = core::mem::take(slice);
@@ -163,8 +163,8 @@ const BLOCK: usize = 1024;
 ///
 /// # Panics
 ///
-/// If the slices have different lengths, `M` is 0, or an element of `changed` other than the first
-/// is `None`.
+/// If the slices have different lengths, or they are not empty and `M` is 0 or an element of
+/// `changed` other than the first is `None`.
 #[cfg(feature = "half")]
 pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize>(
     passes: &dyn Passes<K, M, N>,

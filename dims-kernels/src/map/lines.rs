@@ -1,5 +1,5 @@
 //! The loops over rows that are compiled for each expression and each instruction set. The code for
-//! nests, threads and memory is compiled only for each element type.
+//! nests, threads and memory is compiled once for each element type.
 
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
@@ -10,8 +10,8 @@ use core::mem::MaybeUninit;
 
 /// The interface of an expression to the loops.
 pub trait RowWriter<T> {
-    /// Writes the elements of a run, unless there is a fault. `large` means that the result is too
-    /// large for the caches and has long lines; then elements are prefetched.
+    /// Writes the elements of a run, unless there is a fault. If the result is `large`, elements
+    /// are prefetched.
     fn rows(&mut self, run: TileRun<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
     /// Whether lines of the nest are computed in [parts](Kernel::IN_PARTS).
@@ -97,8 +97,8 @@ impl<K: Kernel> TileRows<'_, K> {
         for row in out.chunks_exact_mut(len) {
             for out in row.chunks_mut(TILE) {
                 kernel.load::<I>(&tiles.tile(out.len()), faults);
-                // After a fault nothing is computed: for example, the substitute for an element
-                // out of range could be 0, and used as a divisor.
+                // After a fault nothing is computed: the substitute for an element out of range
+                // could be a zero divisor.
                 if faults.any() {
                     return;
                 }
@@ -162,7 +162,6 @@ impl<'r> TilesOfRows<'r> {
         Tile { at: self.at, len, mask: None, moved: self.moved }
     }
 
-    /// Moves along the row.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn advance(&mut self, len: usize) {
         if !self.short {

@@ -77,7 +77,7 @@ impl<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: usize, 
     fn run<I: Isa>(self) {
         let Block { direction, scalars, state, read, out } = self;
         let len = out.len();
-        // This tells the compiler that the slices have the same length: it removes bounds checks.
+        // Tells the compiler that the slices have the same length, so it removes bounds checks.
         let (state, read) = (state.map(|slice| &slice[..len]), read.map(|slice| &slice[..len]));
         for (at, out) in out.iter_mut().enumerate() {
             *out = direction.at(scalars, from_fn(|which| state[which][at]), from_fn(|which| read[which][at]));

@@ -22,8 +22,7 @@ struct UpdateTarget<'n, T, X> {
     indices: X,
 }
 
-/// The operands of [`update`] for a nest: the row and the indices of the target, and the kernel of
-/// the values.
+/// The operands of [`update`] for a nest.
 pub struct LoweredUpdate<'n, X, K> {
     /// The row of the target.
     pub row: Row<'n>,
@@ -55,9 +54,10 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
 /// corresponding element of the nest.
 ///
 /// `lower` makes the kernel for a nest, or for a part of one. If the kernel and `op` can run on
-/// several threads, there are no active indices, and no two parts share a target element, the nest
-/// is split into one part for each thread that the work keeps busy. A target element that occurs
-/// several times accumulates. After a fault, a part writes nothing more.
+/// several threads, there are no active indices, and the strides show that no two parts share a
+/// target element, the nest is split into one part for each thread that the work keeps busy. A
+/// target element that occurs several times is replaced each time. After a fault, a part writes
+/// nothing more.
 ///
 /// # Safety
 ///

@@ -20,8 +20,7 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if let Some(memory) = super::pool::recycled(len) {
         return Ok(memory);
     }
-    // `Vec::try_reserve_exact` would return the vector through memory, which takes longer than the
-    // allocation.
+    // `Vec::try_reserve_exact` would return the vector through memory, which is slower.
     let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
     if layout.size() == 0 {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Elements that a tensor owns, and shares with its clones until one of them is changed.
+//! The memory of a tensor's elements, which clones share.
 
 #[cfg(feature = "std")]
 use crate::memory::held::{Held, Mark};
@@ -20,8 +20,7 @@ use core::ptr::{self, NonNull, null_mut};
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Elements in memory that is freed after the last use. With the feature `std`, large memory is
-/// returned to a pool instead.
+/// Elements in memory that the last buffer frees or, with the feature `std`, may return to a pool.
 ///
 /// Clones share the memory: the first clone allocates a few words, later ones increment a counter.
 /// Changing a buffer whose memory is shared copies the elements first.
@@ -70,7 +69,6 @@ fn recycle_heard<T>(memory: Vec<T>) {
 }
 
 impl<T> VecParts<T> {
-    /// The size of all elements in bytes.
     #[cfg(feature = "std")]
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
@@ -94,10 +92,9 @@ impl<T> VecParts<T> {
     }
 }
 
-/// The memory of several buffers, dropped with the last of them.
+/// Memory that buffers share, or that is marked.
 struct SharedVec<T> {
     memory: VecParts<T>,
-    /// The mark of the memory.
     #[cfg(feature = "std")]
     mark: Option<Mark>,
 }
@@ -183,7 +180,6 @@ impl<T: Send + Sync + 'static> Held for SharedVec<T> {
     }
 }
 
-/// Buffers with marked memory.
 #[cfg(feature = "std")]
 impl<T: Send + Sync + 'static> Buffer<T> {
     /// Elements in marked memory.
@@ -205,8 +201,8 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         *self = Buffer::marked(data, mark);
     }
 
-    /// Removes the mark, if there is one. If the memory is shared, it stays marked for the others,
-    /// and this buffer gets a copy.
+    /// Removes the mark, if there is one. If the marked memory is shared, this buffer gets a copy
+    /// without a mark.
     pub fn remove_mark(&mut self)
     where
         T: Copy,
@@ -247,10 +243,10 @@ impl<T> Buffer<T> {
         Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
     }
 
-    /// Whether the memory belongs to this buffer alone, and is not marked.
+    /// Whether the elements can be changed in place, without a copy.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
-        // Elements that a program being recorded knows must not be changed.
+        // A change would make the mark of traced elements wrong.
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
@@ -267,7 +263,7 @@ impl<T> Buffer<T> {
         unsafe { shared.as_ref() }?.mark.as_ref()
     }
 
-    /// Whether a program that is still being recorded knows the elements.
+    /// Whether the elements have the mark of a program that is still being recorded.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_traced(&self) -> bool {
         #[cfg(feature = "std")]
@@ -280,8 +276,6 @@ impl<T> Buffer<T> {
         false
     }
 
-    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
-    /// gradient.
     fn is_recorded(&self) -> bool {
         #[cfg(feature = "std")]
         return self.mark().is_some_and(|mark| mark.is_recorded());
@@ -302,7 +296,6 @@ impl<T> Buffer<T> {
         self.taken()
     }
 
-    /// [`into_vec`](Buffer::into_vec) with a listener.
     #[cfg(feature = "std")]
     #[cold]
     #[inline(never)]
@@ -315,8 +308,7 @@ impl<T> Buffer<T> {
         data
     }
 
-    /// [`into_vec`](Buffer::into_vec) for memory that becomes a buffer again: listeners are not
-    /// notified.
+    /// [`into_vec`](Buffer::into_vec) without notifying the listener.
     #[inline]
     fn taken(self) -> Vec<T>
     where
@@ -339,13 +331,12 @@ impl<T> Buffer<T> {
                 // SAFETY: this was the last owner of the memory, and it is not dropped.
                 unsafe { last.memory.copy().into_vec() }
             }
-            // Copied before `shared` is dropped, which may be the last owner by then.
+            // `shared` may have become the last owner, so it is dropped after the copy.
             Err(shared) => elements(&shared.memory).to_vec(),
         }
     }
 }
 
-/// The elements in the memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn elements<T>(memory: &VecParts<T>) -> &[T] {
     // SAFETY: these are the initialized elements of a vector that was forgotten. It is not rebuilt
@@ -374,8 +365,8 @@ impl<T> Deref for Buffer<T> {
     }
 }
 
-/// Copies the elements first if the memory is shared. Panics if they are
-/// [traced](Buffer::is_traced).
+/// Panics if the elements are [traced](Buffer::is_traced). Otherwise copies them first if the
+/// memory is shared or marked.
 impl<T: Clone> DerefMut for Buffer<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::slice::from_raw_parts_mut;
 
-/// The memory of a result. If it is new, the routine returns the elements; otherwise it returns an
+/// The memory of a result. A routine returns the elements if the memory is new, and otherwise an
 /// empty vector.
 pub enum Destination<'d, T> {
     /// New memory for this number of elements.
@@ -104,7 +104,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
         assert!(!matches!(self, Destination::Reused(_)), "this routine must not overwrite its operands");
         let len = self.len();
         // SAFETY: there are `len` slots, in new memory or in a slice that is borrowed exclusively.
-        // As the caller promises, `fill` writes all of them unless it fails. Even then, it leaves no
+        // As the caller promises, `fill` writes all slots unless it fails. Even then, it makes no
         // slot uninitialised, so the elements of a given slice stay valid.
         unsafe { self.write(|start| fill(from_raw_parts_mut(start.cast(), len))) }
     }

@@ -3,10 +3,9 @@
 //!
 //! A plan gets the sizes and strides of each operand's axes, and derives one row of strides along
 //! its loops from them. A kernel reads the operand along that row. The invariant of all plans is
-//! that the row reaches only elements that the axes reach: sizes are checked when operands are
-//! combined, and afterwards loops are only merged, split and reordered. Functions that combine
-//! elements with a row, or with other sizes and strides, are `unsafe`. The caller promises the
-//! invariant; builds with debug assertions check it at each row.
+//! that the row reaches only elements that the axes reach. Functions that read or write elements
+//! along a row, or along other sizes and strides, are `unsafe`: the caller promises the invariant,
+//! and builds with debug assertions check it.
 
 use crate::memory::axes::{Axis, is_within};
 use core::any::TypeId;
@@ -34,17 +33,15 @@ impl Reach {
         Some(reach)
     }
 
-    /// [`of`](Reach::of) for axes, compiled in this crate.
     fn of_axes(named: &[Axis], positional: &[Axis]) -> Option<Self> {
         Reach::of(named.iter().chain(positional).map(Axis::parts))
     }
 
-    /// [`of`](Reach::of) for loops, compiled in this crate.
     fn of_loops(sizes: &[usize], strides: &[isize]) -> Option<Self> {
         Reach::of(sizes.iter().copied().zip(strides.iter().copied()))
     }
 
-    /// Whether loops that start at `offset` stay within this range.
+    /// Whether loops that start at `offset` stay within the range `own`.
     fn covers(own: Option<Self>, offset: isize, loops: Option<Self>) -> bool {
         let Some(loops) = loops else { return true };
         own.is_some_and(|own| {
@@ -53,7 +50,7 @@ impl Reach {
     }
 }
 
-/// Elements along axes, whose range is checked in builds with debug assertions.
+/// Elements along axes, checked in builds with debug assertions.
 pub trait Reaches {
     /// In builds with debug assertions, panics if loops that start at `offset` leave the range of
     /// the axes.
@@ -128,7 +125,7 @@ macro_rules! elements {
             }
 
             /// The same elements with the origin moved by `offset`. The new origin may be out of
-            /// range: then the axes do not reach it, and it must not be read.
+            /// range; it must not be read then.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn moved(self, offset: isize) -> Self {
                 $name {
@@ -142,7 +139,6 @@ macro_rules! elements {
                 }
             }
 
-            /// The range of the axes.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn reached(&self) -> Reached {
                 Reached {
@@ -151,7 +147,8 @@ macro_rules! elements {
                 }
             }
 
-            /// In builds with debug assertions, panics if other axes leave the range of these.
+            /// In builds with debug assertions, panics if the given axes leave the range of these
+            /// elements, unless that range is empty.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
                 let _ = (named, positional);
@@ -163,8 +160,8 @@ macro_rules! elements {
                 }
             }
 
-            /// Like [`assert_axes`](Self::assert_axes), for loops that start at `offset`, given as
-            /// sizes and strides.
+            /// In builds with debug assertions, panics if loops that start at `offset`, given as
+            /// sizes and strides, leave the range of these elements.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);
@@ -396,8 +393,8 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         self.count(values.len());
     }
 
-    /// A pointer to the origin of loops over slots, `offset` slots after the first. The caller
-    /// writes each position.
+    /// A pointer to the origin of loops over slots, `offset` slots after the first. The caller must
+    /// write each position.
     ///
     /// # Panics
     ///

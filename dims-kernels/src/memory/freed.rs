@@ -1,8 +1,6 @@
 //! Memory that a tensor no longer needs.
 
-/// The memory of all elements of a tensor that no longer needs them.
-///
-/// The tensor still owns the memory.
+/// The memory of a tensor's elements, which the tensor owns but no longer needs.
 pub struct Freed<T> {
     start: *mut T,
     len: usize,
@@ -13,10 +11,10 @@ impl<T> Freed<T> {
     ///
     /// # Safety
     ///
-    /// The elements have the type `T`, and remain valid for as long as the returned `Freed` is used.
-    /// Meanwhile, only the routine that receives it accesses them. This routine runs kernels that
-    /// read an element only at the position that they are about to write, or that read none of the
-    /// elements.
+    /// The elements have the type `T`, and remain valid while the returned `Freed` is used.
+    /// Meanwhile, only the routine that receives the `Freed` accesses the elements. This routine
+    /// runs kernels that read an element only at the position that they are about to write, or that
+    /// read none of the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn of<U>(elements: &mut [U]) -> Self {
         assert_eq!(

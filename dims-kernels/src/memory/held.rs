@@ -17,15 +17,15 @@ pub trait Marker: Any + Send + Sync {
     }
 }
 
-/// The mark of shared memory.
+/// A mark of any type.
 pub type Mark = Box<dyn Marker>;
 
 /// Shared memory, whatever its element type.
 pub trait Held: Send + Sync {
     /// A pointer to the first element.
     fn start(&self) -> *const u8;
-    /// A pointer to the first element, for writing. `None` if others may read the memory although
-    /// this borrow is exclusive.
+    /// A pointer to the first element, for writing. `None` if there is no memory, or others may
+    /// read it although this borrow is exclusive.
     fn start_mut(&mut self) -> Option<*mut u8>;
     /// The number of elements.
     fn len(&self) -> usize;

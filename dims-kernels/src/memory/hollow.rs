@@ -1,6 +1,6 @@
 //! Memory without computed elements, for functions that are recorded from sizes alone.
 //!
-//! The memory is reserved but never written. Reads return zeros; only then are its pages touched.
+//! Kernels do not write this memory. Reads return zeros.
 
 use crate::error::Error;
 use crate::memory::registry;
@@ -11,9 +11,8 @@ use core::any::TypeId;
 use core::cell::Cell;
 
 std::thread_local! {
-    /// Whether results of this thread are hollow.
+    /// Whether this thread has a `HollowScope`.
     static HOLLOW: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread is allocating hollow memory.
     static RESERVING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -25,8 +24,7 @@ pub fn is_reserving() -> bool {
 }
 
 /// While this value exists and a function is recorded, results of kernels on this thread are
-/// hollow, if they are `bool`s or real numbers of at most 64 bits. Their memory has the right
-/// length, and kernels write nothing to it.
+/// hollow, if they are `bool`s or real numbers of at most 64 bits.
 pub struct HollowScope {
     before: bool,
 }
@@ -64,7 +62,8 @@ fn of_thread() -> bool {
     HOLLOW.get()
 }
 
-/// Whether the type is `bool` or a real number of at most 64 bits. Then all-zero bytes are a value.
+/// Whether the type is `bool` or a real number of at most 64 bits. All-zero bytes are a value of
+/// these types.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();

@@ -1,4 +1,4 @@
-//! Memory: elements along axes, buffers that own them, and where new memory comes from.
+//! Memory of elements: allocation, buffers, and access along axes.
 
 pub mod allocate;
 pub mod axes;

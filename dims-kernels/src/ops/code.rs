@@ -6,7 +6,7 @@ use crate::scalar::{CastTo, Ordered};
 use core::any::{Any, TypeId};
 
 /// The element types that programs read and write. `F16` and `Bf16` also exist without the feature
-/// `half`, for other engines that run programs, although no tensor has such elements then.
+/// `half`, for other engines that run programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum DType {
@@ -170,7 +170,7 @@ impl DType {
         }
     }
 
-    /// Whether elements have fewer bits than the registers that hold them. Each result must then be
+    /// Whether elements have fewer bits than the registers that hold them. Results must then be
     /// wrapped around or rounded to the type.
     pub(crate) fn is_narrow(self) -> bool {
         match self.kind() {
@@ -186,9 +186,8 @@ impl DType {
         matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
     }
 
-    /// Whether a register holds each element unchanged, so that programs compute bit for bit what
-    /// operations do. This excludes half precisions, whose results are rounded, and integers that
-    /// do not fit into `isize`.
+    /// Whether programs can compute the same bits as operations on this type. This excludes half
+    /// precisions, whose results are rounded, and integers that do not fit into `isize`.
     #[cfg(feature = "std")]
     pub(crate) fn is_exact(self) -> bool {
         match self {
@@ -279,8 +278,7 @@ impl Number {
     }
 }
 
-/// A scalar operation as data. [`Opaque`](Code::Opaque) for closures, users' operations,
-/// [`Pair`](super::Pair), and conversions to types that programs do not support.
+/// A scalar operation as data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
     /// One operand.
@@ -295,8 +293,8 @@ pub enum Code {
     Left,
     /// Returns the right operand.
     Right,
-    /// An operation that is none of these. Programs call those of users as
-    /// [functions](super::function::Function), and do not support the others.
+    /// Any other operation, such as a closure. Programs can call users' operations as
+    /// [functions](super::function::Function).
     Opaque,
 }
 
@@ -313,7 +311,7 @@ pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     bounds!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-/// Reductions, distinguished by their derivatives.
+/// A reduction as data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReductionKind {
     /// The sum.
@@ -353,7 +351,7 @@ pub enum ReductionKind {
     Opaque,
 }
 
-/// Line-wise operations, distinguished by their derivatives.
+/// A line-wise operation as data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LineWork {
     /// `e^x / sum of e^x`, or its logarithm.

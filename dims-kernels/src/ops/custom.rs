@@ -11,8 +11,8 @@ use core::marker::PhantomData;
 /// A scalar operation. `Args` is an element, or a pair of elements of two tensors.
 ///
 /// One impl defines an operator: `x.apply(Op)` or `x.apply_with(y, Op)`. The result is an
-/// expression that fuses with others, broadcasts and batches. The operation runs in the library's
-/// loops, vectorised for the machine's instructions, on several threads.
+/// expression that fuses with others, broadcasts and batches. The library's loops can vectorise the
+/// operation and run it on several threads.
 ///
 /// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that uses
 /// it. `I` is the instruction set; pass it on to functions that take it, such as
@@ -200,7 +200,6 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
     }
 }
 
-/// Runs an operation along a line, compiled for the machine's instructions.
 struct LineOfOne<'l, O, A> {
     op: O,
     a: RegisterValues<'l>,

@@ -16,8 +16,7 @@ pub trait Function: Send + Sync {
     fn dtype(&self) -> DType;
     /// The number of values that it takes.
     fn operands(&self) -> usize;
-    /// The derivative with respect to an operand, as a function of the same values; `None` if it
-    /// has no derivative.
+    /// The derivative with respect to an operand, if it is known, as a function of the same values.
     fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>>;
     /// Computes a line. (If there is no second operand, `b` is `a`.)
     fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>);
@@ -66,7 +65,7 @@ pub enum RegisterValues<'l> {
     Int(&'l [isize]),
 }
 
-/// A line of a register to write to.
+/// A line of values in a register, for writing.
 #[allow(missing_docs)]
 pub enum ValuesMut<'l> {
     F32(&'l mut [f32]),

@@ -1,4 +1,4 @@
-//! Elementary functions as straight-line code, which the compiler vectorises.
+//! Elementary functions, mostly as straight-line code, which the compiler can vectorise.
 //!
 //! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
 //! `tanh`, `erf`) and `f64` (`exp`); tests sweep this range. The polynomials of `ln` and `tanh` for
@@ -10,11 +10,11 @@
 use crate::machine::isa::Isa;
 use num_traits::Float;
 
-/// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors, so subnormal results are
-/// rounded once.
+/// `e^x` with `x = n ln 2 + r`: a polynomial in `r`, times `2^n`. `2^n` is split into two factors,
+/// so that subnormal results are rounded once.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp32<I: Isa>(x: f32) -> f32 {
-    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; adding another
+    // Adding 1.5 x 2^23 leaves the integer `n` in the low bits of the mantissa; adding another
     // 254 makes it the sum of two biased exponents.
     const ROUND: f32 = 12582912.0 + 254.0;
     // NaN fails both comparisons and is kept.
@@ -69,8 +69,7 @@ fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
 /// `e^r` for `|r| <= ln 2 / 2`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exp_near_0<I: Isa>(r: f32) -> f32 {
-    // The polynomial is evaluated in two halves, because a single chain of multiplications would
-    // take longer than all other work on a vector.
+    // The polynomial is evaluated in two halves, which shortens the chain of dependent operations.
     let z = r * r;
     let p = I::fma32(8.368745e-3, r, 4.166839e-2);
     let p = I::fma32(1.381454e-3, z, p);
@@ -293,8 +292,8 @@ fn gelu64(x: f64) -> f64 {
     x * normal_below64(x)
 }
 
-/// Elementary functions: the vectorised ones of this file where they exist for the type, otherwise
-/// those of the standard library or `libm`, for one element at a time.
+/// Elementary functions: the ones of this file where they exist for the type, otherwise those of
+/// the standard library or `libm`.
 pub trait Math: Sized {
     /// `e^x`
     fn exp_in<I: Isa>(self) -> Self;
@@ -408,7 +407,7 @@ macro_rules! through_f32 {
             }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_share_in<I: Isa>(self) -> Self {
-                // (With the factor, values would be too large for `f16`.)
+                // (The factor 2^64 of `exp_share32` is too large for `f16`.)
                 self.exp_down_in::<I>()
             }
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -464,11 +463,11 @@ mod tests {
         (f64::from(a) - exact).abs() / spacing
     }
 
-    /// The step between tested floats, which covers each exponent thousands of times. It is larger
-    /// in debug builds, which are several times slower.
+    /// The step between the bits of tested floats. It is larger in debug builds, which are slower.
     const EACH: usize = if cfg!(debug_assertions) { 1021 } else { 251 };
 
-    /// Tests every [`EACH`]th `f32`, and special values.
+    /// The greatest error at every [`EACH`]th `f32` and at special values, and the operand that it
+    /// occurs for.
     fn sweep(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> (f64, f32) {
         let specials = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1.0, -1.0];
         let mut worst = (0.0, 0.0);

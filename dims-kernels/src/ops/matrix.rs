@@ -39,11 +39,11 @@ pub enum MatrixWork {
     Cofactors,
     /// The order of the rows, the unit lower triangular factor, and the upper triangular factor.
     Lu,
-    /// The orthogonal (for complex matrices, unitary) and the upper triangular factor.
+    /// The factor with orthonormal columns, and the upper triangular factor.
     Qr,
     /// The eigenvalues of `(a + a^H) / 2` in ascending order, and the eigenvectors as columns.
     Eigh,
-    /// `u`, the singular values in descending order, and `v`: `a = u diag(s) v^H`.
+    /// `u`, the singular values `s` in descending order, and `v`: `a = u diag(s) v^H`.
     Svd,
     /// The singular values in descending order.
     SingularValues,
@@ -156,7 +156,7 @@ impl MatrixWork {
         }
     }
 
-    /// Whether it requires square matrices.
+    /// Whether the matrices must be square.
     pub fn is_square(self) -> bool {
         use MatrixWork::{Cond, Lstsq, Lu, Pinv, Qr, Rank, SingularValues, Svd};
         !matches!(self, Lu | Qr | Svd | SingularValues | Pinv | Lstsq | Rank | Cond)

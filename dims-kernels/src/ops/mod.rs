@@ -422,7 +422,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
     }
 }
 
-/// The inverse of [`ToAcc`].
+/// Converts the accumulator type of `T` to `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct FromAcc<T>(pub core::marker::PhantomData<T>);
 impl<T> Operation for FromAcc<T> {}
@@ -561,7 +561,7 @@ impl<T: IndexInt> UnaryOp<T> for IndexFromEnd {
     }
 }
 
-/// Returns a condition, a `bool`, unchanged. (It is not called for elements of other types.)
+/// Returns a `bool` unchanged. (It is not called for elements of other types.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
 impl Operation for Holds {}

@@ -75,7 +75,6 @@ macro_rules! run_test {
     };
 }
 
-/// Whether the type of a result is `bool`.
 macro_rules! is_bool {
     (bool) => {
         true
@@ -105,7 +104,7 @@ macro_rules! unary_codes {
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        /// An operation on one operand, as data. Most are from the table.
+        /// An operation on one operand, as data.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum UnaryOpcode {
@@ -151,7 +150,7 @@ macro_rules! unary_codes {
             /// The operation with this name and these constants: floats as bits, integers as `i64`.
             #[cfg(feature = "std")]
             pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
-                // Derivatives of higher orders are slow, and no function needs them.
+                // Derivatives of higher orders are slow.
                 let order = |n: u64| u32::try_from(n).ok().filter(|n| (1..=64).contains(n));
                 Some(match (name, words) {
                     $((stringify!($name), []) => UnaryOpcode::$name,)*
@@ -293,7 +292,7 @@ macro_rules! binary_codes {
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        /// An operation on two operands: from the table, or used only by programs.
+        /// An operation on two operands, as data.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum BinaryOpcode {

@@ -44,8 +44,8 @@ pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
-/// `ln(1 + x)` for `x >= -1` that is not large, with the vectorised logarithm and W. Kahan's
-/// correction for the rounding of `1 + x`.
+/// `ln(1 + x)` for `x >= -1` that is not large: `Analytic::ln` with W. Kahan's correction for the
+/// rounding of `1 + x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
     let sum = T::one() + x;
@@ -143,7 +143,6 @@ pub fn softsign<T: Real>(x: T) -> T {
     x / (T::one() + num_traits::Float::abs(x))
 }
 
-/// A constant as a `T`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn constant<T: Real>(value: f64) -> T {
     T::from(value).expect("an `f64` can be rounded to any float type")
@@ -202,7 +201,7 @@ pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
     x * sigmoid::<I, T>(inner)
 }
 
-/// `sin(pi x) / (pi x)`
+/// `sin(pi x) / (pi x)`; 1 at 0.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn sinc<T: Real>(x: T) -> T {
     let angle = x * constant(core::f64::consts::PI);
@@ -327,7 +326,7 @@ pub fn remainder<T: Ordered>(a: T, b: T) -> T {
     if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { rest.add(b) } else { rest }
 }
 
-/// The quotient, rounded down.
+/// The quotient of integers, rounded down.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
     // (This is not `(a - remainder) / b`, because `a - remainder` may not fit into the type.)
@@ -353,7 +352,7 @@ pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
     greatest + Analytic::exp::<I>(-num_traits::Float::abs(a - b)).ln_1p()
 }
 
-/// `a * ln(b)`, and 0 if `a` is 0 and `b` is not NaN.
+/// `a * ln(b)`; 0 if `a` is 0 and `b` is not NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
     if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }
@@ -373,7 +372,8 @@ pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     }
 }
 
-/// The binary cross entropy of the predicted probability `p` and the target `y`.
+/// The binary cross entropy of the predicted probability `p` and the target `y`. Logarithms below
+/// -100 count as -100.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     let least = constant::<T>(-100.0);
@@ -381,8 +381,8 @@ pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     -(y * first + (T::one() - y) * second)
 }
 
-/// [`bce`] of `sigmoid(x)`, with unbounded logarithms: `ln(1 + e^-|x|)`, plus `|x|` times the
-/// target probability of the event that the sign of `x` makes less likely.
+/// [`bce`] of `sigmoid(x)`, with unbounded logarithms: `ln(1 + e^-|x|) + |x| s`, where `s` is
+/// `1 - y` for positive `x`, and otherwise `y`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     let size = num_traits::Float::abs(x);
@@ -391,7 +391,7 @@ pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     T::exp_down::<I>(-size).ln_1p() + line
 }
 
-/// `y * (ln(y) - x)`, and 0 if `y` is 0 and `x` is not NaN.
+/// `y * (ln(y) - x)`; 0 if `y` is 0 and `x` is not NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn kl_div<I: Isa, T: Real>(x: T, y: T) -> T {
     if y == T::zero() && !x.is_nan() { T::zero() } else { y * (Analytic::ln::<I>(y) - x) }
@@ -433,7 +433,7 @@ pub fn polygamma<T: Real>(n: u32, x: T) -> T {
 
 fn polygamma_f64(n: u32, x: f64) -> f64 {
     use num_traits::Float;
-    /// Bernoulli numbers `B(2k)`. The series has `B(2k) / (2k)!` times `(2k + n - 2)!`.
+    /// The Bernoulli numbers `B(2k)` for `k` from 1 to 8.
     const BERNOULLI: [f64; 8] = [
         1.0 / 6.0,
         -1.0 / 30.0,

@@ -16,7 +16,7 @@
 //! * the value, where `I` is the instruction set. Operations on floats (`Real`) whose result is a
 //!   float are computed in `T::Wide`, which is `f32` for the half precisions, and rounded once;
 //! * the derivative, where `slope(y)` names the result. It is an expression of
-//!   [`Symbol`](crate::program::symbol::Symbol)s; long ones are functions of
+//!   [`Symbol`](crate::program::symbol::Symbol)s; long ones are functions in
 //!   [`derivative`](crate::program::derivative). `zero()` is 0 everywhere. Operations whose results
 //!   or operands are never floats have no derivative;
 //! * the operands for which tests compare the derivative with difference quotients.
@@ -24,7 +24,7 @@
 //! The properties of operations on one element are
 //!
 //! * `elsewhere`: the method is not generated from the line. This property comes first;
-//! * `long`: it takes many instructions, which the compiler vectorises;
+//! * `long`: the operation takes many instructions, which the compiler vectorises;
 //! * `wraps`: the result for integers of a type may be out of range for the type.
 //!
 //! The macros pass all lines to another macro. [`ops`](crate::ops) generates types from them,
@@ -32,8 +32,8 @@
 //! the derivatives, [`symbol`](crate::program::symbol) the methods of symbols, and
 //! `typed-dims-core` the methods of tensors.
 
-/// Calls a macro with the operations on one element, without and with a constant: in
-/// `elu(x: Real, alpha = 0.5)`, the number is used by tests.
+/// Calls a macro with the operations on one element, without and with a constant. In
+/// `elu(x: Real, alpha = 0.5)`, 0.5 is the constant in tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! unary_operations {
@@ -45,8 +45,8 @@ macro_rules! unary_operations {
             }
             /// `!x`
             Not not(x: Logic) -> T, elsewhere, wraps { value: x.not() }
-            /// `|x|`, for complex numbers the magnitude as a real number. The least integer wraps
-            /// around to itself.
+            /// `|x|`, for complex numbers the magnitude as a real number. The least value of a
+            /// signed integer type wraps around to itself.
             Abs abs(x: Magnitude) -> (T::Abs), wraps {
                 value: x.magnitude(), slope(_): x.signum(), on: -3.0..3.0
             }
@@ -132,7 +132,7 @@ macro_rules! unary_operations {
             Softplus softplus(x: Real) -> T, long {
                 value: special::softplus::<I, T>(x), slope(_): x.sigmoid(), on: -4.0..4.0
             }
-            /// `1 - erf(x)`, precise where it is small.
+            /// `1 - erf(x)`, precise where the result is small.
             Erfc erfc(x: Real) -> T {
                 value: special::erfc(x), slope(_): x.bell(1.0) * -FRAC_2_SQRT_PI, on: -3.0..3.0
             }
@@ -254,7 +254,7 @@ macro_rules! unary_operations {
 /// Further properties are
 ///
 /// * `monotone`, `steady`: see [`BinaryOp`](crate::ops::BinaryOp);
-/// * `product`: the product of contractions;
+/// * `product`: the multiplication that contractions use;
 /// * `sum`, `difference`: the sum and the difference of index expressions;
 /// * `symmetric`: programs may exchange the operands;
 /// * `divides`: for integers, there is no value if the second operand is 0.
@@ -337,13 +337,13 @@ macro_rules! binary_operations {
                 value: num_traits::Float::copysign(x, y),
                 slopes(z): [x.signum() * z.signum(), zero()], on: [-3.0..3.0, -3.0..3.0]
             }
-            /// The greater element; if one of them is NaN, the other.
+            /// The greater element; if one operand is NaN, the other operand.
             Fmax fmax(x, y: Ordered) -> T {
                 value: if x.is_nan_value() || y > x { y } else { x },
                 slopes(_): [share_of_numbers(x.gt(y), x, y), share_of_numbers(y.gt(x), y, x)],
                 on: [-3.0..3.0, -2.0..2.0]
             }
-            /// The lesser element; if one of them is NaN, the other.
+            /// The lesser element; if one operand is NaN, the other operand.
             Fmin fmin(x, y: Ordered) -> T {
                 value: if x.is_nan_value() || y < x { y } else { x },
                 slopes(_): [share_of_numbers(x.lt(y), x, y), share_of_numbers(y.lt(x), y, x)],
@@ -359,8 +359,8 @@ macro_rules! binary_operations {
                 value: special::xlogy::<I, T>(x, y),
                 slopes(_): [xlogy_by_factor(x, y), xlogy_by_argument(x, y)], on: [-3.0..3.0, 0.4..3.0]
             }
-            /// 0 where `x` is negative, `y` where it is 0, 1 where it is positive, NaN where it is
-            /// NaN.
+            /// 0 where `x` is negative, `y` where `x` is 0, 1 where `x` is positive, and NaN where
+            /// `x` is NaN.
             Heaviside heaviside(x, y: Ordered) -> T {
                 value: special::heaviside(x, y),
                 slopes(_): [zero(), x.choose(x.eq(0.0), 1.0, 0.0)], on: [-3.0..3.0, -2.0..2.0]
@@ -379,7 +379,7 @@ macro_rules! binary_operations {
             Bce bce_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce::<I, T>(x, y),
                 // As in PyTorch, the product is at least 1e-12. Where one logarithm is clamped to
-                // -100, the other is 0, so their difference is clamped to -100 or 100.
+                // -100, the other is about 0, so their difference is clamped to -100 or 100.
                 slopes(_): [(x - y) / (x * (1.0 - x)).maximum(1e-12), -x.logit().clamp(-100.0, 100.0)],
                 on: [0.2..0.8, 0.1..0.9]
             }

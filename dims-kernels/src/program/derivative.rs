@@ -2,10 +2,9 @@
 //! longer ones are functions here.
 //!
 //! Where a function has no derivative, a convention applies, for example 0 at the kinks of `abs`,
-//! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. Most
-//! conventions are PyTorch's. The product of a cotangent and a derivative is 0 if either is 0. So
-//! neither the infinite slope of a root at 0, nor a value that a `select` did not take, makes a
-//! gradient NaN.
+//! `relu` and `clamp`, and one half for each operand of a maximum of equal operands. The product of
+//! a cotangent and a derivative is 0 if either is 0, so a value that a `select` did not take does
+//! not make a gradient NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::symbol::{FormulaTerm, Symbol, select};
@@ -33,9 +32,7 @@ pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<
 /// Writes the gradients `cotangent * d program / d operand` for some operands of a program that has
 /// been inlined: `own` has the register of each of the program's values, and `depends` tells which
 /// values [depend](depends_on) on the operands. Returns the position of each operand in `operands`,
-/// with the register of its gradient. Operands whose gradient is 0 everywhere are left out.
-///
-/// An operand that is read several times has one gradient.
+/// with the register of its gradient. Operands whose gradient is the constant 0 are left out.
 pub fn pull_back(
     build: &mut Builder,
     program: &ScalarProgram,
@@ -117,8 +114,8 @@ pub fn pull_back(
     results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
-/// Operations without a derivative are not recorded, so this happens only for a derivative that
-/// itself has no derivative, in a gradient of a gradient.
+/// Operations without a derivative are not recorded, so only a derivative can lack a derivative, in
+/// a gradient of a gradient.
 #[cold]
 fn underivable(name: &str) -> ! {
     panic!(
@@ -245,7 +242,7 @@ macro_rules! binary_slopes {
 
 crate::binary_operations!(binary_slopes);
 
-/// Operations that are not in the table, and operations that only derivatives need.
+/// Operations that are not in the table.
 impl<'b> Symbol<'b> {
     fn powi(self, n: i32) -> Self {
         self.unary(UnaryOpcode::Powi(n))
@@ -282,13 +279,11 @@ impl<'b> Symbol<'b> {
     }
 }
 
-/// A slope that is chosen by comparisons with `x`, or NaN if `x` is NaN, because then every
-/// comparison is false.
+/// `slope`, or NaN if `x` is NaN. Comparisons with `x`, which choose the slope, do not keep NaN.
 fn unless_nan<'b>(x: Symbol<'b>, slope: Symbol<'b>) -> Symbol<'b> {
     select(x.eq(x), slope, x.constant(f64::NAN))
 }
 
-/// A constant if `x` is positive, otherwise `other`.
 fn where_positive<'b>(x: Symbol<'b>, value: f64, other: Symbol<'b>) -> Symbol<'b> {
     select(x.gt(0.0), x.constant(value), other)
 }
@@ -412,7 +407,7 @@ fn share_of_exp<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     select(none, zero, difference).sigmoid()
 }
 
-/// `ln(y)`; 0 where the result of `xlogy` is 0 although `ln(y)` is infinite or NaN.
+/// `ln(y)`; 0 if `x` is 0 and `y <= 0`.
 fn xlogy_by_factor<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
     let ln = y.ln();
     let none = x.eq(0.0) & y.le(0.0);

@@ -38,7 +38,6 @@ mod sealed {
 pub(crate) struct RegisterLine(*const u8);
 
 impl RegisterLine {
-    /// The address of the first value.
     pub(crate) fn start(self) -> *const u8 {
         self.0
     }
@@ -53,29 +52,29 @@ impl RegisterLine {
     }
 }
 
-/// Elements that a program reads: a pointer to the first element, and the element type.
+/// Elements that a program reads.
 #[derive(Clone, Copy)]
 pub struct OperandSource {
     start: *const u8,
     dtype: DType,
-    /// Offsets from a table, in elements, that are added to the offsets from the strides. They have
-    /// an additional row of strides.
+    /// A table of offsets, in elements, that are added to the offsets from the strides. The table
+    /// has its own row of strides.
     table: Option<*const isize>,
     /// The range of the elements, if it is to be checked.
     reached: Option<Reached>,
-    /// The first entry of the table and the end of the last one, if the lines at the offsets of
-    /// later rows are to be prefetched.
+    /// The start and the end of the table, if the lines at the offsets of later rows are to be
+    /// prefetched.
     entries: Option<(*const isize, *const isize)>,
 }
 
 impl OperandSource {
-    /// Elements from `start` on.
+    /// Elements in memory, with a table of offsets if the operand has one.
     ///
     /// # Safety
     ///
     /// While a kernel reads the source, there is an initialised element of the type `dtype` for
-    /// each position of the nest: at `start`, offset by the row of strides, and by the table's
-    /// entry along the row after it.
+    /// each position of the nest: at `start`, offset by the row of strides, and by the entry of the
+    /// table to which the next row leads.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
         OperandSource { start, dtype, table, reached: None, entries: None }
     }
@@ -179,7 +178,6 @@ std::thread_local! {
 }
 
 impl MachineMemory {
-    /// Memory for a program with this number of instructions.
     fn new(instructions: usize) -> Self {
         #[cfg(feature = "std")]
         let mut memory = MEMORY.try_with(core::cell::Cell::take).unwrap_or_default();
@@ -193,7 +191,6 @@ impl MachineMemory {
     }
 }
 
-/// Returns the memory to the thread for its next machine.
 #[cfg(feature = "std")]
 impl Drop for Machine<'_> {
     fn drop(&mut self) {
@@ -353,8 +350,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     }
 
     /// Like [`new`](Self::new), but the result is any `value` of the program, and further values
-    /// are written to memory (`beside`). If there are any, the nest has one more row, with the
-    /// strides of this memory.
+    /// are written to memory (`beside`). Unless `beside` is empty, the nest has one more row, with
+    /// the strides of this memory.
     ///
     /// # Safety
     ///
@@ -530,7 +527,6 @@ impl<'k> Machine<'k> {
         self.operands.iter_mut().for_each(|operand| operand.filled = (core::ptr::null(), 0));
     }
 
-    /// The register of the program's result.
     pub(crate) fn result(&self) -> Register {
         self.program.result()
     }
@@ -540,8 +536,8 @@ impl<'k> Machine<'k> {
         self.memory.registers[result as usize]
     }
 
-    /// Runs the program over a span, compiled for the CPU's instructions. Loops over kernels are
-    /// compiled for them as well, but such a large function is not inlined into these loops.
+    /// Runs the program over a span. The loops over kernels are already compiled for the CPU's
+    /// instructions, but such a large function is not inlined into them, so it is dispatched again.
     pub(crate) fn run(&mut self, span: &Span<'_>) {
         debug_assert!(span.positions() <= LINE, "lines have room");
         dispatch(SpanRun { machine: self, span });
@@ -581,7 +577,6 @@ impl<'k> Machine<'k> {
     }
 }
 
-/// Runs a span, compiled for the CPU's instructions.
 struct SpanRun<'r, 'k> {
     machine: &'r mut Machine<'k>,
     span: &'r Span<'r>,
@@ -662,7 +657,7 @@ impl SpanOperand<'_> {
         if let Some((start, OperandSteps { along: 0, .. })) = table
             && span.rows == 1
         {
-            // The whole line has the same offset.
+            // The whole line has one entry of the table.
             if let (Some((first, end)), Some((_, moved))) = (self.source.entries, table) {
                 let next = start.wrapping_offset(PREFETCH_ROWS * moved.row);
                 if moved.row != 0 && next >= first && next < end {
@@ -1008,7 +1003,7 @@ fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
     }
 }
 
-/// Rounds numbers to half precision, each of them once.
+/// Rounds each number once, to half precision.
 #[cfg(feature = "half")]
 #[cfg_attr(not(unoptimized), inline(always))]
 fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: &mut [f32]) {

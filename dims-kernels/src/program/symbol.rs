@@ -37,7 +37,6 @@ impl<'b> Symbol<'b> {
         Symbol { build, register }
     }
 
-    /// The register of the value.
     pub(crate) fn register(self) -> Register {
         self.register
     }
@@ -74,7 +73,7 @@ pub(crate) fn select<'b>(cond: Symbol<'b>, a: Symbol<'b>, b: Symbol<'b>) -> Symb
     a.with(a.build.borrow_mut().select(cond.register, a.register, b.register))
 }
 
-/// The methods of the table, except those that are `elsewhere`. The operators are below.
+/// The methods of the table that take no constant and are not `elsewhere`.
 macro_rules! unary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }

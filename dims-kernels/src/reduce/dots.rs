@@ -3,7 +3,7 @@
 //!
 //! Reading memory limits the speed of such sums. So the lines that are not shared are read once,
 //! from one end to the other, in vectors that start at cache lines: a load that crosses the
-//! boundary between two cache lines takes twice as long.
+//! boundary between two cache lines takes longer.
 
 use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer};
@@ -108,8 +108,7 @@ impl<T: Num> Dots<'_, T> {
     /// Whether two lines at once are faster than one. This depends on the machine. The lines must
     /// come from memory, be multiplied by the same line, and have the same alignment in cache
     /// lines, and only one loop may be reduced. From caches, one line at a time is faster. Elements
-    /// must have at most 4 bytes, because the sums of larger ones need too many registers. With
-    /// AVX2, even the sums of elements of 4 bytes take all registers.
+    /// must have at most 4 bytes, because the sums of larger elements need too many registers.
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
@@ -200,7 +199,6 @@ impl<T: Num> Task for InPairs<'_, T> {
             // which runs over `count` of them.
             unsafe { operands[operand].line(row.offset + steps, count) }
         };
-        // The next two lines are twice as far from these as these are from each other.
         let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
         let distance = params().dots.prefetch_distance;
         let mut outer = Odometer::new(&nest.sizes[..last]);
@@ -326,7 +324,7 @@ fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [
     [combined(&lanes[0]), combined(&lanes[1])]
 }
 
-/// The sum of all accumulators, adding halves to halves.
+/// The sum of all accumulators. Halves are added to halves.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn combined<T: Num>(lanes: &[T; DOT_LANES]) -> T {
     let mut halves = [T::ZERO; fold::LANES];
@@ -342,10 +340,9 @@ mod tests {
     use crate::loops::rows::Rows;
     use alloc::vec::Vec;
 
-    /// Multiplies lines in pairs on all processors: an odd number of lines, and lines longer than
-    /// the block that is summed at once.
     #[test]
     fn pairs_of_lines_are_multiplied_with_a_vector() {
+        // An odd number of lines, and lines longer than `MAX_CHUNK`.
         for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {
             // Small integers, whose sums are exact in any order.
             let step = columns + gap;

@@ -11,8 +11,7 @@ use crate::reduce::{Reducer, reduce};
 use crate::scalar::Element;
 use alloc::vec::Vec;
 
-/// The input of reductions whose loops depend only on the element type and the reducer: elements in
-/// memory, or the elements of a lowered program.
+/// The input of a reduction: elements in memory, or the elements of a lowered program.
 pub struct ReduceInput<'a, T> {
     elements: InputElements<'a, T>,
     nest: &'a Nest,
@@ -26,8 +25,8 @@ enum InputElements<'a, T> {
     ScalarProgram(&'a LoweredProgram<'a>, KernelOfProgram<T>),
 }
 
-/// Turns a program into a kernel over a nest or a part of it. It is a function pointer, so the code
-/// of such kernels is only linked if a reduction of a program is constructed.
+/// Turns a program into a kernel over a nest or a part of it. This is a function pointer, so the
+/// code of such kernels is only linked if a reduction of a program is constructed.
 type KernelOfProgram<T> = for<'n> unsafe fn(&'n LoweredProgram<'n>, &'n Nest) -> AnyElements<'n, T>;
 
 /// # Safety

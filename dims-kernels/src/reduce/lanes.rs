@@ -22,7 +22,6 @@ const TAIL_LANES: usize = 8;
 /// Accumulators along the innermost loop.
 pub struct Lanes<A> {
     lanes: [A; LANES],
-    /// How many of the lanes are in use.
     used: usize,
     /// The accumulator of the last elements, which do not fill [`TAIL_LANES`] lanes.
     tail: A,
@@ -131,7 +130,6 @@ const MAX_CHUNK: usize = BLOCK * fold::LANES;
 pub struct LineReduction<'n, T, R: Reducer<T>> {
     /// A pointer to the element at the origin.
     start: *const T,
-    /// The stride along each loop.
     strides: SmallVec<[isize; 8]>,
     nest: &'n Nest,
     count: usize,
@@ -214,10 +212,10 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     reducer: R,
 ) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
-    // Loads that span two cache lines take twice as long. So the elements before the first whole
-    // cache line are combined separately. They go to the last accumulators, like the end of a
-    // chunk of `fold::LANES` elements. At the end the accumulators are rotated. So each
-    // accumulator gets the same elements, wherever they are in memory.
+    // Loads that span two cache lines take longer, so the elements before the first whole cache
+    // line are combined separately. They go to the last accumulators, like the end of a chunk of
+    // `fold::LANES` elements. At the end the accumulators are rotated, so each accumulator has the
+    // same elements wherever they are in memory.
     let skipped =
         if prefetch_distance.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));

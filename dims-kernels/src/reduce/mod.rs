@@ -1,9 +1,9 @@
 //! Reductions: loops that combine many elements into one.
 //!
-//! Sums are about as accurate as pairwise summation. If the innermost loop is reduced, several
+//! Sums are about as accurate as by pairwise summation. If the innermost loop is reduced, several
 //! accumulators share its elements. If it is kept, each of its positions has an accumulator. In
-//! both cases, an accumulator takes about [`BLOCK`] elements. The totals of such blocks are then
-//! combined in pairs, like the carries of a binary counter.
+//! both cases, an accumulator takes about [`BLOCK`] elements, and the totals are then combined in
+//! pairs, like the carries of a binary counter.
 
 pub(crate) mod dots;
 pub(crate) mod fold;
@@ -54,10 +54,9 @@ pub fn is_far<T>(nest: &Nest) -> bool {
     nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
 }
 
-/// A reduction to one element is split along the outermost loop into at most 256 parts, each of
-/// about this many elements or more, if there are enough elements for two parts and the kernel may
-/// run on several threads. The split does not depend on the number of threads, so neither does the
-/// result.
+/// A reduction to one element is split along the outermost loop if its kernel may run on several
+/// threads. Each of the at most 256 parts has about this many elements or more. The split does not
+/// depend on the number of threads, so neither does the result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.
@@ -70,8 +69,8 @@ pub trait Reducer<T>: Copy {
     type Out: Copy + 'static;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
-    /// The state after one more element. Its index, `at`, is greater than the indices of all
-    /// elements that are already in the state.
+    /// The state after one more element, whose index `at` is greater than the indices of all
+    /// elements in `acc`.
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
     /// The combined state of two parts, whose elements may be interleaved.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
@@ -80,13 +79,13 @@ pub trait Reducer<T>: Copy {
     const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) is faster on contiguous elements than individual steps.
     const AT_ONCE: bool = false;
-    /// Whether reductions across distant rows in memory run in [separate loops](rows). These loops
-    /// are most of the code of a reduction, so they are not compiled for reductions whose
-    /// computation takes longer than reading the elements.
+    /// Whether reductions across rows in memory may run in [separate loops](rows). These loops are
+    /// most of the code of a reduction, so they are not compiled for reductions whose computation
+    /// takes longer than reading the elements.
     const BY_ROWS: bool = true;
     /// Whether reductions across rows in memory run in [separate loops](rows) even if the elements
-    /// are in near caches. The other loops keep their states in memory, where a step that compares
-    /// takes several times as long.
+    /// are probably in a cache. The other loops keep their states in memory, where a step that
+    /// compares takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
     /// The state of contiguous elements. The first element has the index `first`.
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -182,8 +181,7 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     Ok(())
 }
 
-/// The state of a reduction to a single element. The parts of the outermost loop are reduced
-/// separately, and their states joined pairwise.
+/// The state of a reduction to a single element.
 fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
@@ -360,7 +358,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
     let mut lanes = Lanes::new::<K::Elem, R>(reducer);
     if nest.outer == last && inner <= TILE {
-        // A single short loop, the common case, has one total, so none are combined.
+        // A single short loop, the common case, has only one total.
         let moved = moved.map(|at| (at, 1));
         kernel.load::<I>(&Tile { at, len: inner, mask: None, moved }, faults);
         if faults.any() {

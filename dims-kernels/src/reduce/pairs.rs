@@ -30,11 +30,11 @@ pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
     K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
 }
 
-/// Whether a nest pairs the rows of some operands with those of others. The columns of the result
-/// are the innermost loop, and its rows the loop just outside the reduced loops. There are enough of
-/// both for a block. Operands on one side of each operation (the left side if `LEFT`) are constant
-/// along the loop of columns. Those on the other side are constant along the loop of rows, and
-/// contiguous along the columns.
+/// Whether a nest pairs the rows of some operands with those of others. The innermost loop runs
+/// over the columns of the result, and the loop just outside the reduced loops over the rows. Both
+/// loops are long enough for a block. Operands on one side of each operation (the left side if
+/// `LEFT`) are constant along the loop of columns. Those on the other side are constant along the
+/// loop of rows, and contiguous along the columns.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
@@ -61,7 +61,7 @@ pub struct PairReduction<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
 }
 
 impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'n, K, R, LEFT> {
-    /// A reduction of `count` elements for each of the results, which are in the nest's order.
+    /// A reduction of `count` elements for each slot of `out`.
     pub fn new(
         kernel: K,
         nest: &'n Nest,

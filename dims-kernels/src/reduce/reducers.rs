@@ -39,7 +39,6 @@ in_memory!(for f32 f64: variance_memory, Real, Variance<T> => T);
 in_memory!(for f32 f64: norm_memory, Magnitude<Abs: Real>, Norm => <T as Magnitude>::Abs);
 in_memory!(for f32 f64: logsumexp_memory, Real, LogSumExp<T> => T);
 
-/// The method of a [`Reducer`] that calls such a function.
 macro_rules! reduces_memory_by {
     ($name:ident) => {
         #[cfg_attr(not(unoptimized), inline(always))]
@@ -278,7 +277,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         } else {
             fold(values, T::HIGHEST, T::minimum, T::minimum)
         };
-        // If any element is NaN, the best element is NaN, and is equal to nothing.
+        // If any element is NaN, `best` is NaN, which equals no element.
         let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
         let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
         let (chunks, _) = values.as_chunks::<VECTOR>();
@@ -498,8 +497,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
-        // `inf - inf` is NaN. But if the greatest element is infinite, it is the result, whatever
-        // the sum is.
+        // `inf - inf` is NaN, so a part with the greatest element is not rescaled.
         let part = |(top, sum): Self::Acc| {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
         };
@@ -523,8 +521,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
 
 /// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
-    // Converts the count to the accumulator type: doubles `number` for each bit, and adds 1 if the
-    // bit is set.
+    // Converts the count to the accumulator type, bit by bit.
     let mut number = T::Acc::ZERO;
     for bit in (0..usize::BITS - count.leading_zeros()).rev() {
         number = number.add(number);

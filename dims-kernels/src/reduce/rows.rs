@@ -26,10 +26,10 @@ const ROWS_AT_ONCE: usize = 32;
 const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row at a computed index are prefetched before the row is added, and the
-/// prefetch distance while it is added. For other rows, both depend on the [processor](params).
+/// prefetch distance while it is added. For other rows, it depends on the [processor](params).
 const PREFETCH_BYTES: usize = 1 << 10;
 
-/// The maximum number of elements that are added at once, of a row at a computed index.
+/// The maximum number of elements of a row at a computed index that are added at once.
 const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can return
@@ -66,7 +66,6 @@ fn is_contiguous<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     matches!(kernel.steps(&origin, nest.depth() - 1), Some((_, 1)))
 }
 
-/// A reduction of rows.
 struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
     kernel: &'r mut K,
     nest: &'r Nest,
@@ -135,8 +134,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
                 }
                 let starts = places.known();
                 let own = &starts[..some];
-                // There may be fewer rows towards the end. Then the current rows are prefetched
-                // again.
+                // If too few rows are left, the current rows are prefetched again.
                 let next = starts.get(most..most + some).unwrap_or(own);
                 let added = RowGroup { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
                 // SAFETY: the kernel says that these rows are in memory, and are as long as the
@@ -166,8 +164,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     }
 }
 
-/// How many pointers to rows there is room for: those to the rows being added, those to the same
-/// number of rows being prefetched, and more, so that pointers are seldom moved.
+/// Room for pointers to the rows being added, to as many rows being prefetched, and to more rows,
+/// so that pointers are seldom moved.
 const ROOM: usize = 8 * ROWS_AT_ONCE;
 
 /// Pointers to the next rows, in the order in which they are added.
@@ -229,7 +227,6 @@ impl<'n, T> RowStarts<'n, T> {
         true
     }
 
-    /// All known pointers.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn known(&self) -> &[*const T] {
         &self.starts[self.known.clone()]
@@ -245,7 +242,7 @@ impl<'n, T> RowStarts<'n, T> {
 /// cache lines.
 const END: usize = 16;
 
-/// Rows that are added together before the next ones.
+/// Rows that are added together.
 struct RowGroup<'r, T, R> {
     rows: &'r [*const T],
     /// The same number of later rows, which are prefetched while `rows` are added.

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn casts_to_half_precisions_round_once() {
-        // Just above and just below the midpoint of two numbers.
+        // Just above a midpoint of adjacent numbers, and just below the next midpoint.
         let (above, below) = (1.0 + 1.0 / 256.0 + 1.0 / 8_388_608.0, 1.0 + 3.0 / 256.0 - 1.0 / 8_388_608.0);
         let cast = |value: f32| CastTo::<bf16>::cast_to(value);
         assert_eq!([cast(above), cast(below)], [1.0 + 1.0 / 128.0, 1.0 + 1.0 / 128.0].map(bf16::from_f32));

@@ -1,6 +1,6 @@
-//! Operations along one axis, such as cumulative sums and softmax. Usually, a block of lines along
-//! the axis is computed, and processed in place while it is in the cache. Contiguous lines in
-//! memory are read from there.
+//! Operations along lines, such as cumulative sums and softmax. Usually, a block of lines is
+//! computed, and processed in place while it is in the cache. Contiguous lines in memory are read
+//! from there.
 
 pub(crate) mod line;
 pub mod norm;
@@ -79,8 +79,8 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     }
 }
 
-/// An operation along lines as two functions, compiled here for the common floats: one in place,
-/// and one for elements in memory whose results go elsewhere.
+/// An operation along lines as two functions, compiled here for `f32` and `f64`: one in place, and
+/// one for elements in memory whose results go elsewhere.
 macro_rules! along {
     ($blocks:ident, $memory:ident, $bound:ident, $work:ty) => {
         $crate::compiled::compiled! {
@@ -284,8 +284,8 @@ impl<T: Copy, W: LineOp<T>> LineBlocks<T> for W {
     }
 }
 
-/// An operation along lines of computed elements. Its type does not depend on the operation, which
-/// is called once for several lines. So fewer loops are compiled.
+/// An operation along lines of computed elements. The operation is a trait object, called once for
+/// several lines, so that fewer loops are compiled.
 struct Scan<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,

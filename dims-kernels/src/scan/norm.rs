@@ -306,8 +306,7 @@ impl<W: Real> Moments<W> {
         let [sum, squares] = total::<I, T, _>(line, Differences(rough));
         let rest = sum / n;
         let var = squares / n - rest * rest;
-        // The variance can only be negative by rounding, if all elements are nearly equal. NaN is
-        // kept.
+        // Rounding can make the variance negative. NaN is kept.
         let var = if var < W::zero() { W::zero() } else { var };
         Moments { rough, rest, var }
     }

@@ -32,7 +32,8 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
 ///
 /// # Panics
 ///
-/// If the slices do not consist of equally many whole lines, or the operation is a scan.
+/// If the slices do not consist of equally many whole lines, or the operation is neither a softmax
+/// nor a normalisation.
 pub(crate) fn pull_back<T: Real>(lines: ForwardLines<'_, T>, cotangents: &mut [T]) {
     let ForwardLines { x, y, len, .. } = lines;
     let all = y.len();
@@ -116,14 +117,12 @@ fn replace<T: Real>(dy: &mut [T], y: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wi
 /// How many elements are added to accumulators before these are combined.
 const BLOCK: usize = 64 * LANES;
 
-/// The sum over a line.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn sum<T: Real>(line: &[T]) -> T::Wide {
     let block = |block: &[T]| fold(block, T::Wide::ZERO, |sum, value| sum + value.widen(), |a, b| a + b);
     line.chunks(BLOCK).fold(T::Wide::ZERO, |total, line| total + block(line))
 }
 
-/// The sum of products over two lines.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn dot<I: Isa, T: Real>(a: &[T], b: &[T]) -> T::Wide {
     let mut total = T::Wide::ZERO;

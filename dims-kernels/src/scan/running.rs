@@ -42,7 +42,7 @@ fn running<T: Copy, W: Copy>(
 const SETTLED: usize = 128;
 
 /// Adds the recent sum to the sum of all earlier elements. The rounding error stays in the recent
-/// sum (D. E. Knuth's exact sum).
+/// sum (D. E. Knuth's two-sum).
 #[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::eq_op)] // only NaN is unequal to itself
 fn settle<A: Num>(before: &mut A, recent: &mut A) {
@@ -54,7 +54,7 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
     *recent = if rest == rest { rest } else { A::ZERO };
 }
 
-/// Running sums of floats or complex numbers, as accurate as ordinary sums.
+/// Running sums of floats or complex numbers.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));
@@ -177,7 +177,8 @@ impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
 }
 
 /// `ln(e^x + ..)` of the elements so far, as `pivot + ln(1 + others)`: the pivot is one of the
-/// elements, and `others` is the sum of `e^(x - pivot)` over all the others, `before + recent`.
+/// elements, and `others`, stored as `before + recent`, is the sum of `e^(x - pivot)` over all
+/// other elements.
 #[derive(Clone, Copy)]
 struct LogOfSum<A> {
     pivot: A,

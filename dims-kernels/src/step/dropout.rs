@@ -26,7 +26,7 @@ pub struct DropElements<T> {
     pub count: usize,
     /// The probability that an element becomes 0, from 0 to 1.
     pub p: f64,
-    /// The seed. If it is `None`, the second operand is the seed.
+    /// The seed, unless it is an operand.
     pub seed: Option<u64>,
     /// Which number of the seed's stream each element draws.
     pub numbers: DrawNumbers,

@@ -118,9 +118,9 @@ pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step, but without elements, if one of its operands has no elements. `None` for
-/// some steps, such as those that call the user's functions. They run anyway: memory without
-/// elements reads as zeros.
+/// The results of a step, but without elements, if one of its operands has no elements. `None`
+/// otherwise, and for some steps, such as those that call the user's functions. Such steps run
+/// anyway: memory without elements reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(
@@ -225,7 +225,7 @@ pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) 
     StepRule { derivative: Arc::new(derivative), operands, number: 0, kept: None }
 }
 
-/// The number of the kept elements among a step's results.
+/// The result number that stands for the kept elements.
 #[cfg(feature = "std")]
 pub(super) const KEPT: usize = usize::MAX;
 
@@ -234,7 +234,7 @@ pub(super) const KEPT: usize = usize::MAX;
 pub(super) struct StepRule {
     pub(super) derivative: Arc<dyn StepDerivative>,
     pub(super) operands: Vec<Field>,
-    /// The number of the result.
+    /// The number of the result, or [`KEPT`].
     pub(super) number: usize,
     pub(super) kept: Option<Arc<dyn Held>>,
 }

@@ -78,8 +78,8 @@ impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
 /// Operands: `lines` lines of `len` elements, one line of gains, and one line of biases. Result:
 /// `lines` lines of `len` elements.
 ///
-/// It has no derivative. If one is needed, the operator normalizes the lines in one step, and
-/// applies the gain and the bias as an expression.
+/// The step has no derivative. If a derivative is needed, the operator normalizes the lines in one
+/// step, and applies the gain and the bias as an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardizeAffineLines<T> {
     /// The number of lines.
@@ -202,8 +202,8 @@ fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind)
     }
 }
 
-/// The mean or the variance of lines. When it runs again, it rounds like
-/// [`StandardizeWithMoments`]. Its gradient is the reduction's.
+/// The mean or the variance of lines. When the rule runs again, it rounds like
+/// [`StandardizeWithMoments`]. Its gradient is the gradient of the reduction.
 #[cfg(feature = "std")]
 pub(super) struct MomentOfLines<T> {
     pub(super) reduction: ReductionRule,

@@ -2,14 +2,14 @@
 //!
 //! An operator that is not an expression describes its work with a [`StepKind`]: a plain value such
 //! as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines) with sizes and settings
-//! but no memory. [`execute`] chooses the number of threads, runs the kernel, adds the step to the
-//! plan, and keeps what derivatives need.
+//! but no operands. [`execute`] chooses the number of threads, runs the kernel, adds the step to
+//! the plan, and keeps what derivatives need.
 //!
 //! ```text
 //! operator -> StepKind, operands -> execute (threads, kernel, plan, derivative) -> results
 //! ```
 //!
-//! Related kinds share a file, or the folder `linalg`, with their kernels and their derivatives.
+//! Related kinds share a file, or the folder `linalg`.
 //!
 //! The user's functions may borrow local data, so a step that calls one is not a kind: it is a
 //! [`Step`] that lives as long as the call. Only its derivative is kept.
@@ -81,7 +81,7 @@ pub trait StepKind: Send + Sync + 'static {
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
     /// The results without elements, for kinds that [`node_step`](Self::node_step) replaces by
-    /// another step. The results of other kinds are known from the form in which they are saved.
+    /// another step. For other kinds, the form in which the kind is saved determines the results.
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None

@@ -140,7 +140,7 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
     assert!(crate::memory::axes::is_within(len, offset as i128, axes), "the sources are rows of the operand");
 }
 
-/// The most runs of rows for which each run is copied alone, or is a separate part of a sum.
+/// Up to this many runs of rows, each run is copied alone, or is a separate part of a sum.
 const MOST_RUNS: usize = 8;
 
 /// Consecutive rows, beginning at `at`. Their sources begin at `first` and change by `step`.
@@ -199,8 +199,8 @@ fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
     runs
 }
 
-/// The place of the rows that some pairs select from the `rows` rows of each block, along the loops
-/// over blocks, pairs and elements of a row.
+/// The place of the rows `of(pair)` of each block, which has `rows` rows. The loops are over
+/// blocks, pairs and elements of a row.
 #[cfg(feature = "std")]
 pub(super) fn looked_up(
     sizes: &[usize; 3],

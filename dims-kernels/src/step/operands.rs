@@ -165,7 +165,7 @@ impl StepResults {
         self
     }
 
-    /// Sets the elements that the derivative needs in addition to the results.
+    /// Sets the elements to keep for the derivative.
     #[cfg(feature = "std")]
     pub fn keeping<T: Element>(mut self, data: Vec<T>) -> Self {
         self.kept = Some(Buffer::from(data).held());

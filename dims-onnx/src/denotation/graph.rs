@@ -1,6 +1,6 @@
 //! Walks a graph: visits its nodes in order, and finds their inputs by name.
 
-use super::node::{Call, Results, axis};
+use super::node::{Call, Results, axis, counted};
 use super::report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOutput, WrongAxis};
 use super::value::{Axis, Meaning, Size, Value, agree};
 use super::{TIME, ops};
@@ -10,7 +10,6 @@ use std::collections::HashMap;
 
 type Values<'a> = HashMap<&'a str, Value>;
 
-/// A walk and its findings so far.
 pub struct Walk<'a> {
     pub report: DenotationReport,
     /// The values of each graph that is being walked, the outermost first.
@@ -124,9 +123,9 @@ impl<'a> Walk<'a> {
         };
         if axes.len() != said.len() {
             let why = format!(
-                "result `{}` has {} axes, but the model says {}",
+                "result `{}` has {}, but the model says {}",
                 shown(name),
-                axes.len(),
+                counted(axes.len()),
                 said.len()
             );
             self.broken(node, label, why);
@@ -248,7 +247,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The axes whose meaning does not agree with the declared one.
 fn differing_meanings(axes: &[Axis], said: &[Axis]) -> Vec<WrongAxis> {
     let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| match (&axis.meaning, &said.meaning) {
         (Some(found), Some(expected)) if !agree(&axis.meaning, &said.meaning) => Some(WrongAxis {

@@ -1,8 +1,8 @@
 //! Checks ONNX's Dimension Denotation.
 //!
 //! **Definition**: the model's file gives denotations of the axes of inputs, outputs and
-//! intermediate values. **Propagation**: for each operator that permutes, destroys or creates axes,
-//! a function computes the denotations of its results. **Verification**: if an operator expects its
+//! intermediate values. **Propagation**: for operators that permute, destroy or create axes, the
+//! checker computes the denotations of the results. **Verification**: if an operator expects its
 //! inputs in a particular format and the axes have other denotations, this is reported.
 //!
 //! | operators | expected | results |
@@ -50,7 +50,6 @@ const FILTER_IN: &str = "FILTER_IN_CHANNEL";
 const FILTER_OUT: &str = "FILTER_OUT_CHANNEL";
 const SPATIAL: &str = "FILTER_SPATIAL";
 
-/// Checks a model's graph.
 pub(crate) fn check(model: &ModelProto) -> DenotationReport {
     let mut walk = graph::Walk::new(model);
     if let Some(graph) = &model.graph {

@@ -80,8 +80,8 @@ impl<'a> Call<'a> {
     }
 
     /// Expects an input in a format: one meaning for each axis, or `None` for any. With `spread`,
-    /// the last one applies to any number of axes, including none. Mismatches are reported, and the
-    /// mismatched axes lose their meaning.
+    /// the last entry of `format` applies to any number of axes, including none. Mismatches are
+    /// reported, and the mismatched axes lose their meaning.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
         self.report(second.0, vec![wrong], all);
     }
 
-    /// Reports the wrong axes of an input.
+    /// Reports the wrong axes of an input, and drops their meanings.
     fn report(&mut self, input: usize, wrong: Vec<WrongAxis>, expected: Vec<Meaning>) {
         let Some(axes) = self.axes(input) else { return };
         if wrong.is_empty() || self.mismatches.len() >= MOST_MISMATCHES {

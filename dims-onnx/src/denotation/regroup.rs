@@ -76,7 +76,6 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
     let sizes: Option<Vec<i64>> =
         outs.iter().map(|&at| if let Size::Fixed(size) = out[at].1 { Some(size) } else { None }).collect();
     match (numbers, sizes) {
-        // Without elements, anything can be reshaped into anything.
         (Some(numbers), Some(sizes)) if !empty => {
             for (from, to) in runs(&numbers, &sizes)? {
                 assign(&mut out, axes, &ins[from], &outs[to]);
@@ -163,7 +162,6 @@ fn runs(ins: &[i64], outs: &[i64]) -> Result<Vec<(Run, Run)>, String> {
     Ok(runs)
 }
 
-/// Assigns the origin of the axes in a run.
 fn assign(out: &mut [(From, Size)], axes: &[Size], ins: &[usize], outs: &[usize]) {
     match (ins, outs) {
         (&[from], &[to]) => {
@@ -236,7 +234,6 @@ mod tests {
         }
     }
 
-    /// The position of an element along each axis.
     fn coordinates(mut element: usize, sizes: &[usize]) -> Vec<usize> {
         let mut all = vec![0; sizes.len()];
         for (coordinate, &size) in all.iter_mut().zip(sizes).rev() {

@@ -9,11 +9,11 @@ use std::fmt;
 pub struct DenotationReport {
     /// Inputs and results with axes of unexpected meaning, in the order of the nodes.
     pub mismatches: Vec<DenotationMismatch>,
-    /// Nodes whose attributes, inputs and declared results are inconsistent.
+    /// Nodes with invalid or inconsistent attributes, inputs or declared results.
     pub broken: Vec<BrokenNode>,
     /// Operators through which denotations are not propagated, with the number of nodes of each.
     pub opaque: BTreeMap<String, usize>,
-    /// The number of nodes, including those of inner graphs.
+    /// The number of visited nodes, including those of inner graphs.
     pub nodes: usize,
     /// The computed meanings of the outputs' axes.
     pub outputs: Vec<DenotedOutput>,
@@ -69,13 +69,13 @@ impl fmt::Display for DenotationReport {
 /// An input or a result of a node with axes of unexpected meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenotationMismatch {
-    /// The name of the node, or its number among all nodes, `#3`.
+    /// The name of the node, or its number among all nodes, such as `#3`.
     pub node: String,
     /// The operator.
     pub operator: String,
     /// The number of the input or the result, from 0.
     pub position: usize,
-    /// Whether it is a result that the model denotes differently.
+    /// `true` for a result that the model denotes differently, `false` for an input.
     pub is_result: bool,
     /// The name of the value.
     pub value: String,
@@ -124,10 +124,10 @@ impl fmt::Display for DenotationMismatch {
     }
 }
 
-/// A node whose attributes, inputs and declared results are inconsistent.
+/// A node with invalid or inconsistent attributes, inputs or declared results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokenNode {
-    /// The name of the node, or its number among all nodes, `#3`.
+    /// The name of the node, or its number among all nodes, such as `#3`.
     pub node: String,
     /// The operator.
     pub operator: String,

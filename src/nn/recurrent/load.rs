@@ -8,13 +8,12 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Whether the file has a layer with this number.
 fn has_layer(from: &mut Loader<'_, '_>, layer: usize) -> bool {
     from.field(&format!("weight_ih_l{layer}"), |from| from.is_there())
 }
 
-/// Loads all layers above the first one. If one of them cannot be loaded, the others still are, so
-/// that all errors are reported.
+/// Loads the layers above the first one. Each is tried even if another one fails, so that all
+/// errors are reported.
 fn above<'a, M>(
     from: &mut Loader<'_, 'a>,
     load: impl Fn(&mut Loader<'_, 'a>, usize) -> Option<M>,
@@ -33,8 +32,6 @@ macro_rules! networks {
             (($gate, N), H): FileAxes,
             (($gate, N),): FileAxes,
         {
-            /// The cell of a layer in one direction. The names of its arrays end with `layer` and
-            /// `direction`.
             fn loaded(from: &mut Loader<'_, '_>, layer: usize, direction: &str) -> Option<Self> {
                 let name = |of: &str| format!("{of}_l{layer}{direction}");
                 // Load all four arrays before the first `?`, so that all errors are reported.

@@ -110,7 +110,6 @@ pub(super) trait Kept<T, S: Dims, R> {
     fn keep(&self, at: usize, next: R, before: &R) -> (Named<T, S>, R);
 }
 
-/// Keeps every step.
 pub(super) struct Always;
 
 impl<T: Real, S: Dims, R: RecurrentState<T, S>> Kept<T, S, R> for Always {

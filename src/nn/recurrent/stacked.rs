@@ -18,7 +18,7 @@ use core::marker::PhantomData;
 fn first_states<R>(states: Option<Vec<R>>, layers: usize) -> impl Iterator<Item = Option<R>> {
     if let Some(states) = &states {
         let count = states.len();
-        assert!(count == layers, "the number of initial states is {count}, but there are {layers} layers");
+        assert!(count == layers, "the number of initial states is {count}, but that of layers is {layers}");
     }
     let mut states = states.map(Vec::into_iter);
     core::iter::repeat_with(move || states.as_mut().and_then(Iterator::next)).take(layers)
@@ -95,8 +95,7 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
-            /// if a length is greater than the number of positions.
+            /// Where `apply` or the `apply_padded` of a single cell panics.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
@@ -165,8 +164,7 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
-            /// if a length is greater than the number of positions.
+            /// Where `apply` or the `apply_padded` of one layer panics.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
 
@@ -234,8 +232,7 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// Where `apply` panics, if a dim of `lengths` has a different size in the states, and
-            /// if a length is greater than the number of positions.
+            /// Where `apply` or the `apply_padded` of one layer panics.
             apply_padded(lengths: &Named<usize, L>,) { L: LengthsFor<S> } WithinLengths(lengths)
         }
     )*};

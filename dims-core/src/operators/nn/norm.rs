@@ -19,7 +19,7 @@ use kernels::step::lines::StandardizeWithMoments;
 use twins::panicking_twin;
 
 /// The result of [`batch_norm`](Normalization::batch_norm) on a tensor of `T` with the dims `S` and
-/// the positional axes `R`. `X` are the dims that it was not normalised over.
+/// the positional axes `R`. `X` are the dims of `S` that `batch_norm` does not normalise over.
 pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
     /// The normalised elements.
     pub output: Named<T, S, R>,
@@ -58,8 +58,8 @@ pub type ScaledAndShifted<A, G, B> = Named<
 >;
 
 /// Normalisations. They run immediately, except for
-/// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt scale and bias with ordinary
-/// operators: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with later operations.
+/// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt gain and bias with ordinary
+/// operators: `x.layer_norm(Feat, 1e-5) * &gain + &bias` fuses with later operations.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) can apply them in the pass that
 /// normalises.
 ///
@@ -67,7 +67,7 @@ pub type ScaledAndShifted<A, G, B> = Named<
 ///
 /// | name | call |
 /// |---|---|
-/// | layer norm | `x.layer_norm(Feat, eps)`, `x.layer_norm_affine(Feat, eps, &weight, &bias)` |
+/// | layer norm | `x.layer_norm(Feat, eps)`, `x.layer_norm_affine(Feat, eps, &gain, &bias)` |
 /// | instance norm | `x.layer_norm((H, W), eps)` |
 /// | group norm | `x.group_norm(C, groups, (H, W), eps)` |
 /// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
@@ -245,7 +245,6 @@ where
     standardized_affine::<_, D, _, _, _>(checked(tensor, &dims)?, eps, gain, bias)
 }
 
-/// Checks that `eps` is neither negative nor NaN.
 pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError> {
     if eps >= T::zero() {
         return Ok(());

@@ -81,7 +81,7 @@ pub trait Pooling: Computable {
     }
 
     /// The mean of each window without its padding, like PyTorch's
-    /// `avg_pool2d(count_include_pad=False)`. The result is rounded once more for each padded dim.
+    /// `avg_pool2d(count_include_pad=False)`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -173,7 +173,7 @@ enum Around<T> {
 }
 
 /// Corrects means that were divided by the size of the whole window. Elements that `ceil` added at
-/// the end do not count. Padding counts only with `padding_counts`. `own` are the sizes before
+/// the end do not count. Padding counts only with `padding_counts`. `own` is the shape before
 /// padding.
 #[track_caller]
 fn of_counted<T: Analytic, S: Dims, R: Rank>(
@@ -310,7 +310,6 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     reduced::<A::Dims, A::Rank, _, Q>(windows, reducer)
 }
 
-/// Reduces the windows of a tensor with the dims `S`.
 #[track_caller]
 fn reduced<S, R, E, Q>(windows: E, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
 where
@@ -325,7 +324,6 @@ where
     fused::<Windowed<S>, R, _, WindowPositions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Splits each dim into parts and reduces each part, with one step for each dim.
 #[track_caller]
 fn adaptive<A: Computable, K: StepKind + Clone>(
     tensor: A,

@@ -71,7 +71,7 @@ where
     (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,
-    // If a dim is named twice, only this is reported.
+    // Holds if a dim is named twice, so that only the repeated name is reported.
     <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: NotYetBound<BoundAlready<X, L>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

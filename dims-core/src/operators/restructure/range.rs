@@ -52,7 +52,6 @@ impl DimRange for RangeFull {
     }
 }
 
-/// Every `step`th element in a range of positions along a dim.
 pub(super) fn sliced<A: Computable>(
     tensor: A,
     dim: DimInfo<'_>,

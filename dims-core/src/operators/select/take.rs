@@ -33,7 +33,6 @@ pub struct Take<A: Computable, I> {
 }
 
 impl<A: Computable, I> Take<A, I> {
-    /// `source` at `index` along its dim `from`.
     #[track_caller]
     pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
         let (source, from) = (HeldArgument::new(source)?, from.info());

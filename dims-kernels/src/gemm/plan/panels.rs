@@ -10,14 +10,14 @@ use crate::machine::params::panels::MAX_OFFSETS;
 use crate::machine::threads;
 use crate::scalar::Num;
 
-/// The products of a pair of operands whose rows, columns and sums are given by lists of offsets.
+/// Products whose rows, columns and sums are given by lists of offsets.
 pub struct InPanels {
     pub roles: PerRole<RoleLoops>,
     pub m: usize,
     pub n: usize,
     pub k: usize,
     /// Whether the operands were exchanged, so that columns are contiguous in the result; if
-    /// neither rows nor columns are, so that there are more columns than rows.
+    /// neither rows nor columns are, so that there are at least as many columns as rows.
     pub exchanged: bool,
 }
 
@@ -92,7 +92,6 @@ impl InPanels {
         Some(InPanels { roles, m, n, k, exchanged })
     }
 
-    /// The role that is divided among the threads.
     pub fn share(&self) -> Share {
         Share::of(self.batch(), self.m, self.n, self.parts())
     }

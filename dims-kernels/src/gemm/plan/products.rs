@@ -31,7 +31,6 @@ pub struct PerRole<W> {
 }
 
 impl<W> PerRole<W> {
-    /// Applies `f` to each value.
     pub fn map<V>(self, f: impl Fn(W) -> V) -> PerRole<V> {
         PerRole { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
     }
@@ -39,7 +38,7 @@ impl<W> PerRole<W> {
 
 impl PerRole<RoleLoops> {
     /// The products. Each consists of one loop over rows, one over columns and one over sums,
-    /// usually the longest of the role. There is a product for each position of the other loops.
+    /// usually the longest of its role. There is a product for each position of the other loops.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
         let (mut n, mut n_rest) = widest(self.n);
@@ -121,8 +120,7 @@ pub fn count(loops: &[Loop]) -> usize {
 /// Whether threads divide the rows, rather than the columns, of a product whose right matrix is
 /// packed. If they divide the columns, each part of the right matrix is packed by one thread only.
 /// If they divide the rows, each thread reads fewer rows of the left matrix, which saves less time
-/// unless there are many more rows than columns. (1024^3 and 1024 x 1024 by 1024 x 512, two
-/// threads: dividing columns takes 0.9 of the time of dividing rows.)
+/// unless there are many more rows than columns.
 pub fn shares_rows(m: usize, n: usize) -> bool {
     m / 2 > n
 }

@@ -8,8 +8,6 @@ use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::Vector;
 use alloc::vec::Vec;
 
-/// The product where columns of the large matrix are adjacent.
-///
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
@@ -125,7 +123,7 @@ impl<T: Copy> RowBlock<T> {
         }
     }
 
-    /// Adds `R` rows from `row` on to the sums; row 0 initializes them.
+    /// Adds `R` scaled rows from `row` on to the sums, which start from zero if `row` is 0.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
 //! Few rows by a matrix in which the elements of a sum are adjacent: each line of the matrix is
-//! multiplied with each row.
+//! multiplied by each row.
 
 use crate::gemm::Product;
 use crate::machine::params::SkinnyParams;
@@ -8,8 +8,6 @@ use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::Vector;
 use alloc::vec::Vec;
 
-/// The product where the elements of a sum are adjacent in the large matrix.
-///
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
@@ -18,9 +16,9 @@ use alloc::vec::Vec;
 pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
-    // Vectors that cross a cache line take twice as long to load. If all lines of the matrix have
-    // the same alignment, loads are therefore aligned to vectors, and the first vector of a line
-    // is read in part. A line shorter than a vector is read as it is.
+    // Vectors that cross a cache line take longer to load. If all lines of the matrix have the same
+    // alignment, loads are therefore aligned to vectors, and the first vector of a line is read in
+    // part. A line shorter than a vector is read as it is.
     let bytes = V::LEN * size;
     let is_alike = b.start.addr().is_multiple_of(size) && (b.col.unsigned_abs() * size).is_multiple_of(bytes);
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };
@@ -78,8 +76,8 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     }
 }
 
-/// The number of lines of the large matrix that are multiplied at once with a vector of each row,
-/// so that their sums fit in registers.
+/// The number of lines of the large matrix that are multiplied at once by a vector of each row, so
+/// that their sums fit in registers.
 const fn lines_at_once<V: Vector>(rows: usize) -> usize {
     match rows {
         _ if 4 * rows + 8 <= V::ACCUMULATORS => 4,

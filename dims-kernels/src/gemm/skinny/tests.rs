@@ -11,7 +11,7 @@ use num_traits::Float;
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// A matrix in memory that ends where the matrix does and is NaN before it and between its lines.
+/// A matrix and its memory, which ends with the matrix. The memory before and between lines is NaN.
 struct Placed<T> {
     memory: Vec<T>,
     first: usize,
@@ -48,7 +48,6 @@ struct Case {
     sizes: [usize; 3],
     /// Whether each of the matrices is contiguous along its rows.
     row_major: [bool; 3],
-    /// Whether the lines of each matrix are in reverse order.
     reversed: [bool; 3],
     gaps: [usize; 3],
     before: usize,
@@ -142,8 +141,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums over several blocks of rows, whose number may not be a power of two, or over several
-    /// parts of a line.
+    /// Sums over one to six blocks of rows.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..6 * KC)) {
         check::<f32>(case);

@@ -8,7 +8,7 @@ use crate::reduce::Reducer;
 use crate::reduce::input::ReduceInput;
 use alloc::vec::Vec;
 
-/// The method of a [`Reducer`] of `bool`s. It is not generic, so it is compiled here.
+/// [`Reducer::reduce_memory`] for `bool`s: not generic, so it is compiled in this crate.
 macro_rules! reduces_memory_here {
     () => {
         #[inline(never)]

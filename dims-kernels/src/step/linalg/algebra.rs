@@ -52,7 +52,7 @@ impl Matrices {
         self.t().rows_from(from, to).t()
     }
 
-    /// Repeats one row `rows` times, without a copy.
+    /// Repeats the first row `rows` times, without a copy.
     pub(super) fn as_equal_rows(&self, rows: usize) -> Self {
         let [batch, _, column] = self.strides;
         Matrices { rows, strides: [batch, 0, column], ..self.clone() }
@@ -83,7 +83,7 @@ impl<T: MatrixElement> Algebra<T> {
     }
 
     /// The elements along loops of these sizes. The batch is the first loop. `row` and `column` are
-    /// the numbers of the loops over rows and columns.
+    /// the positions of the loops over rows and columns.
     fn field(&self, of: &Matrices, sizes: &[usize], [row, column]: [usize; 2]) -> Field {
         let mut strides = vec![0; sizes.len()];
         strides[0] = of.strides[0];
@@ -98,7 +98,6 @@ impl<T: MatrixElement> Algebra<T> {
         Ok(Matrices::new(&held, 0, [rows, columns]))
     }
 
-    /// The matrix product.
     pub(super) fn product(&self, a: &Matrices, b: &Matrices) -> Result<Matrices, Error> {
         let (rows, inner, columns) = (a.rows, a.columns, b.columns);
         let sizes = [self.batch, rows, inner, columns];
@@ -267,7 +266,7 @@ impl<T: MatrixElement> Algebra<T> {
         Ok(Matrices::new(&held[0], 0, shape))
     }
 
-    /// `x` in `t x = b`, where `t` is a triangle of `a`.
+    /// `x` in `t x = b`, where `t` is a triangle of `a` or its transpose.
     pub(super) fn solve_triangular(
         &self,
         triangle: super::ReadTriangle,

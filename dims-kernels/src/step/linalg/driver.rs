@@ -20,7 +20,6 @@ struct MatrixChunk<'r, T: MatrixElement> {
     results: SmallVec<[ResultPlaces<'r, T, T::Part>; 3]>,
 }
 
-/// Runs a step.
 pub(super) fn run<T: MatrixElement>(
     step: &MatrixStep<T>,
     operands: &StepOperands<'_, '_>,
@@ -42,8 +41,8 @@ pub(super) fn run_with<T: MatrixElement>(
     let mut results: SmallVec<[OwnedResult<T, T::Part>; 3]> =
         yields.iter().map(|&own| OwnedResult::new(own, batch)).collect::<Result<_, _>>()?;
     let parts = threads.min(batch).max(1);
-    // Chunks begin at multiples of `MOST_LANES`, so that the tiles of matrices in lanes, and with
-    // them the results, do not depend on the number of threads.
+    // With lanes, chunks begin at multiples of `MOST_LANES`, so that the tiles of matrices, and
+    // with them the results, do not depend on the number of threads.
     let has_lanes = has_lanes(work, step.sizes);
     let each = batch.div_ceil(parts).max(1).next_multiple_of(if has_lanes { MOST_LANES } else { 1 });
     let lens: SmallVec<[usize; 3]> = yields.iter().map(|own| own.count() * batch).collect();

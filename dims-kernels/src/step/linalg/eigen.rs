@@ -138,9 +138,8 @@ fn eig<T: RealMatrixElement>(
 }
 
 /// Replaces eigenvectors that are not finite. `faer` divides by differences of eigenvalues, and the
-/// quotients can overflow if the matrix is defective. The new eigenvector is the unit vector `x`
-/// for which `|(a - value) x|` is least. The second vector of a conjugate pair is the conjugate of
-/// the first.
+/// quotients can overflow if the matrix is defective. The second vector of a conjugate pair becomes
+/// the conjugate of the first.
 fn replace_missing<T: RealMatrixElement>(
     a: &[T],
     values: &[Complex<T>],
@@ -169,8 +168,8 @@ fn replace_missing<T: RealMatrixElement>(
 
 /// The unit vector `x` for which `|(a - value) x|` is least.
 ///
-/// For a complex value, it is computed with `[[re, -im], [im, re]]`, where `re` and `im` are the
-/// real and the imaginary part of `a - value`.
+/// For a complex value, the vector is computed from the real matrix `[[re, -im], [im, re]]`, where
+/// `re` and `im` are the real and the imaginary part of `a - value`.
 fn least_vector<T: RealMatrixElement>(a: &[T], value: Complex<T>) -> Result<Vec<Complex<T>>, Failure> {
     let size = a.len().isqrt();
     let is_real = value.im == T::ZERO;

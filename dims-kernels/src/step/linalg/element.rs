@@ -23,7 +23,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     /// The type of the real part.
     type Part: Real + RealField + MatrixElement<Part = Self::Part>;
 
-    /// The value with this real part.
+    /// The value with this real part, and imaginary part 0.
     #[doc(hidden)]
     fn of_part(part: Self::Part) -> Self;
 
@@ -180,7 +180,7 @@ macro_rules! elements {
 
             fn exponential(self) -> Self {
                 let (size, (sin, cos)) = (self.re.exp(), self.im.sin_cos());
-                // (The exponential of a real number is real, even if it is infinite.)
+                // If `size` is infinite, `size * 0` would be NaN.
                 Complex::new(size * cos, if sin == 0.0 { sin } else { size * sin })
             }
 

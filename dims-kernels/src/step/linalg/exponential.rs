@@ -94,8 +94,7 @@ fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure>
     if (0..size).all(is_small) {
         return Ok(exponents);
     }
-    // (A few rounds usually suffice. Each change reduces the sum of the norms of a row and a column
-    // by more than 5 %.)
+    // A few rounds usually suffice.
     for _ in 0..100 {
         let mut is_done = true;
         for at in 0..size {
@@ -124,9 +123,8 @@ fn balanced<T: MatrixElement>(a: &[T], size: usize) -> Result<Vec<i64>, Failure>
     Ok(exponents)
 }
 
-/// The magnitudes of the elements.
 fn magnitudes<T: MatrixElement>(a: &[T]) -> Result<Vec<f64>, Failure> {
-    // (The size of a complex number can be infinite although its parts are not.)
+    // The size of a complex number can be infinite although its parts are not.
     let of = |value: &T| {
         let quarter = times_power(*value, -2).size().to_f64().unwrap_or_default();
         (4.0 * quarter).min(f64::MAX)
@@ -162,7 +160,7 @@ fn scaled_and_squared<T: MatrixElement>(
         };
         match found {
             Ok(()) => break,
-            // Powers of the matrix were out of range.
+            // Powers of the matrix can be out of range. More halvings make them smaller.
             Err(Failure::Matrix(_)) if count < most => count = most,
             Err(failure) => return Err(failure),
         }
@@ -189,8 +187,8 @@ fn scaled_and_squared<T: MatrixElement>(
     Ok(())
 }
 
-/// How often to halve a matrix for a precise approximant, and how often until its norm is at most
-/// [`PADE_NORM`].
+/// How often to halve a matrix for a precise approximant, and how often until the norm of the
+/// matrix is at most [`PADE_NORM`].
 ///
 /// The error of the approximant is a power series in the matrix that begins with the 27th power.
 /// Each exponent from 27 on is a sum of numbers from 14 to 27, so the norms of the 14th to the 27th
@@ -257,7 +255,6 @@ fn approximant<T: MatrixElement>(a: &[T], size: usize, par: Par) -> Result<[Vec<
     product(a, a, size, &mut a2, par);
     product(&a2, &a2, size, &mut a4, par);
     product(&a4, &a2, size, &mut a6, par);
-    // A sum of powers times their coefficients.
     let sum = |coefficients: [usize; 3], constant: Option<usize>| {
         let mut sum = matrix()?;
         for (at, sum) in sum.iter_mut().enumerate() {

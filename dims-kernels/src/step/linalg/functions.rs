@@ -12,7 +12,6 @@ fn identity<T: MatrixElement>(size: usize, to: &mut [T]) {
     (0..size).for_each(|at| to[at * size + at] = T::ONE);
 }
 
-/// The product of two square matrices.
 pub(super) fn product<T: MatrixElement>(a: &[T], b: &[T], size: usize, to: &mut [T], par: Par) {
     let [a, b] = [a, b].map(|own| by_rows(own, size, size));
     matmul(by_rows_mut(to, size, size), Accum::Replace, a, b, T::ONE, par);

@@ -7,7 +7,7 @@
 //! ```text
 //! MatrixStep  ->  threads: matrices of the batch, or within a large one
 //!             ->  lanes: several small matrices at once
-//!             or  solving, spectral, functions, exponential: one matrix, by `faer`
+//!             or  solving, spectral, functions, exponential: one matrix, with `faer`
 //! ```
 //!
 //! [`MatrixWork`] defines the operands and results, `pull` and `algebra` the derivatives.

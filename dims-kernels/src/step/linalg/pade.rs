@@ -27,5 +27,5 @@ pub(super) const PADE: [f64; 14] = {
     }
     all
 };
-/// Up to this norm, the error of the approximant is below the precision of `f64`.
+/// Up to this norm, the backward error of the approximant is below the precision of `f64`.
 pub(super) const PADE_NORM: f64 = 5.371920351148152;

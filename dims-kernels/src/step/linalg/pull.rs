@@ -1,8 +1,8 @@
-//! The derivative of each operation, as steps of programs: the gradient `d a` of the operand `a`,
-//! for a cotangent `g` of one of the results.
+//! The derivatives of operations, as steps of programs: the gradient `d a` of the operand `a`, for
+//! a cotangent `g` of one of the results.
 //!
-//! The formulas are from M. Giles, An extended collection of matrix derivative results for forward
-//! and reverse mode algorithmic differentiation (2008), unless a function names another source.
+//! Most formulas are from M. Giles, An extended collection of matrix derivative results for forward
+//! and reverse mode algorithmic differentiation (2008). Some functions name other sources.
 
 use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;

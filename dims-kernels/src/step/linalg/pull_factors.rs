@@ -132,8 +132,8 @@ pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
 const UPPER: ReadTriangle = ReadTriangle { lower: false, transposed: false, unit: false };
 
 /// `a = q r` with at least as many rows as columns: `(g_q + q m) r^-T`, where `m` is the lower
-/// triangle of `r g_r^T - g_q^T q`, mirrored at the diagonal. For extra columns `b = q w`,
-/// `g_b = q g_w`, and `b g_w^T` is added to `g_q`. (S. F. Walter and L. Lehmann, Algorithmic
+/// triangle of `r g_r^T - g_q^T q`, mirrored at the diagonal. For extra columns `b = q w` of
+/// `a`, `g_b = q g_w`, and `b g_w^T` is added to `g_q`. (S. F. Walter and L. Lehmann, Algorithmic
 /// differentiation of linear algebra functions, 2018.)
 pub(super) fn of_qr<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;

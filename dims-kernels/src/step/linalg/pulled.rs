@@ -16,7 +16,6 @@ pub(super) struct PulledMatrices<'p, 's, T> {
 }
 
 impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
-    /// An operand.
     pub(super) fn operand(&self, number: usize) -> Matrices {
         let held = self.own.operands[number].memory().expect("an operand of a step is in memory");
         let sizes = self.step.sizes;
@@ -35,9 +34,9 @@ impl<T: MatrixElement> PulledMatrices<'_, '_, T> {
     }
 
     /// All results of an operation on the first operand, each as memory and the index of its first
-    /// element. If the step kept its results, `work` is its operation, and the derivative is not
-    /// recorded, these are the kept results. Otherwise the operation runs here. If the
-    /// derivative is recorded, so is this run, and the derivative can itself be differentiated.
+    /// element. If the step kept its results, `work` is the operation of the step, and the
+    /// derivative is not recorded, the kept results are returned. Otherwise the operation runs
+    /// here. A recorded derivative also records this run, so that it can itself be differentiated.
     pub(super) fn results(&self, work: MatrixWork) -> Result<Vec<(Arc<dyn Held>, usize)>, Error> {
         let sizes = self.step.sizes;
         if let Some(kept) = self.own.kept

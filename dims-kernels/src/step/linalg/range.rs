@@ -1,5 +1,4 @@
-//! Scales numbers by powers of two, which is exact, so that their products are in the range of
-//! floats.
+//! Scales numbers by powers of two, so that their products are in the range of floats.
 
 use super::MatrixElement;
 use crate::scalar::{Num, Real};
@@ -25,8 +24,7 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
 }
 
 /// The exponent of the power of two by which to divide a matrix whose elements are so large or
-/// small that their products leave the range of floats. `None` for most matrices, which need no
-/// scaling.
+/// small that their products leave the range of floats. `None` if the matrix needs no scaling.
 ///
 /// The limits are those of LAPACK: the square root of the least normal number, divided by the
 /// epsilon of the type, and the reciprocal of this quotient.

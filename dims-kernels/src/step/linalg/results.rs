@@ -98,8 +98,8 @@ impl<'r, T: Num, P: Num> ResultPlaces<'r, T, P> {
         }
     }
 
-    /// Fills these places with zeros, and returns them as elements. This happens just before the
-    /// elements are computed, so that they are in the cache.
+    /// Fills these places with zeros, and returns them as elements. Callers do this just before
+    /// they compute the elements, so that the memory is in the cache.
     pub(super) fn cleared(&mut self, places: Range<usize>) -> ResultSlice<'_, T, P> {
         match self {
             ResultElements::Values(data) => ResultElements::Values(clear(&mut data[places], T::ZERO)),

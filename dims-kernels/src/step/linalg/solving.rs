@@ -170,10 +170,10 @@ fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) 
     times_power(product, exponent)
 }
 
-/// Runs an operation whose result is inversely proportional to the matrix `a`. If it fails because
-/// the matrix counts as singular or the result is out of range, and the elements are so small or
-/// large that their reciprocals or products leave the range of floats, it runs again on the matrix
-/// divided by a power of two, and the result is divided by the same power.
+/// Runs an operation whose result is inversely proportional to the matrix `a`. If the operation
+/// finds that the matrix is singular or the result is out of range, and there is an
+/// [exponent](exponent_out_of_range), the operation runs again on the matrix divided by that power
+/// of two, and the result is divided by the same power.
 fn in_range<T: MatrixElement>(
     a: &[T],
     out: &mut [T],
@@ -240,7 +240,6 @@ pub(super) fn inverse<T: MatrixElement>(
     })
 }
 
-/// The determinant.
 pub(super) fn det<T: MatrixElement>(
     a: &[T],
     size: usize,
@@ -330,7 +329,7 @@ pub(super) fn lu<T: MatrixElement>(
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
-    // `faer` divides by a pivot of 0, so such matrices are factorized without it.
+    // `faer` divides by pivots of 0, so matrices with such a pivot are factorized without `faer`.
     if (0..least).any(|at| !copy[at + at * rows].is_number() || copy[at + at * rows] == T::ZERO) {
         to_columns(a, rows, columns, copy);
         eliminate_skipping(copy, rows, order);

@@ -206,7 +206,6 @@ pub(super) fn svd<T: MatrixElement>(
     Ok(())
 }
 
-/// The singular values.
 pub(super) fn singular_values<T: MatrixElement>(
     a: &[T],
     sizes: MatrixSizes,
@@ -288,7 +287,7 @@ impl<'w, T: MatrixElement> FullRank<'w, T> {
     }
 }
 
-/// Writes the transposed pseudoinverse, if [`FullRank::of`] has a result. Returns whether it has.
+/// Writes the transposed pseudoinverse and returns true, if [`FullRank::of`] has a result.
 ///
 /// With the factors `conj(a) = q r`, the transposed pseudoinverse is `q r^-H`. If there are more
 /// columns than rows, `a^H` is factorized, and the result transposed.
@@ -340,7 +339,7 @@ pub(super) fn pinv<T: MatrixElement>(
     for (&share, vector) in diagonal.iter().zip(left.chunks_exact_mut(rows)) {
         vector.iter_mut().for_each(|own| *own = Num::mul(*own, share));
     }
-    // With the reciprocals `s`, the pseudoinverse is `v s u^H`: its transpose is `conj(u s) v^T`.
+    // With the reciprocals `s`, the pseudoinverse is `v s u^H`, and its transpose `conj(u s) v^T`.
     left.iter_mut().for_each(|own| *own = own.conjugate());
     matmul(
         by_rows_mut(out, rows, columns),
@@ -399,7 +398,7 @@ pub(super) fn lstsq<T: MatrixElement>(
     check_finite(out).map_err(|_| cause_of_system(a.iter().copied(), b))
 }
 
-/// Writes the least-squares solution, if [`FullRank::of`] has a result. Returns whether it has.
+/// Writes the least-squares solution and returns true, if [`FullRank::of`] has a result.
 ///
 /// With the factors `conj(a) = q r`, the solution is the conjugate of `r^-1 q^H conj(b)`. If there
 /// are more columns than rows, `a^H` is factorized, and the solution is `q r^-H b`.

@@ -1,5 +1,5 @@
-//! Checks each operation against the property that defines its result, for several element types,
-//! sizes and batches, and against results from NumPy.
+//! Checks operations against the properties that define their results, for several element types,
+//! sizes and batches, and against results from NumPy and SciPy.
 
 mod exponential;
 mod lanes;
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use num_complex::Complex;
 use num_traits::{Float, ToPrimitive};
 
-/// Numbers from -1 to 1.
+/// Pseudo-random numbers from -1 to 1.
 struct TestNumbers(u64);
 
 impl TestNumbers {

@@ -3,22 +3,18 @@
 use crate::copy::copy_strided;
 use faer::{MatMut, MatRef};
 
-/// A slice as a row-major matrix.
 pub(super) fn by_rows<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(data, rows, columns)
 }
 
-/// A mutable slice as a row-major matrix.
 pub(super) fn by_rows_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
     MatMut::from_row_major_slice_mut(data, rows, columns)
 }
 
-/// A slice as a column-major matrix.
 pub(super) fn by_columns<T>(data: &[T], rows: usize, columns: usize) -> MatRef<'_, T> {
     MatRef::from_column_major_slice(data, rows, columns)
 }
 
-/// A mutable slice as a column-major matrix.
 pub(super) fn by_columns_mut<T>(data: &mut [T], rows: usize, columns: usize) -> MatMut<'_, T> {
     MatMut::from_column_major_slice_mut(data, rows, columns)
 }
@@ -46,14 +42,14 @@ pub(super) fn to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize
 /// A triangle is copied in blocks of this many rows or columns.
 const BLOCK: usize = 64;
 
-/// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some of
-/// those above it are also copied.
+/// Like [`to_columns`], for the elements of a square matrix on and below the diagonal. Some
+/// elements above it are also copied.
 pub(super) fn lower_to_columns<T: Copy + 'static>(from: &[T], size: usize, to: &mut [T]) {
     // Columns of the lower triangle are rows of the transpose's upper one.
     upper_to_rows(from, size, [size, size], to);
 }
 
-/// Like [`to_rows`], for the elements on and below the diagonal. Some of those above it are also
+/// Like [`to_rows`], for the elements on and below the diagonal. Some elements above it are also
 /// copied.
 pub(super) fn lower_to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     let rows = if columns == 0 { 0 } else { rows };

@@ -78,7 +78,7 @@ pub(super) fn zeros<T: Num>(len: usize) -> Result<Vec<T>, Failure> {
 }
 
 /// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column: the elements on and
-/// below the diagonal. Those above it have any value.
+/// below the diagonal. The elements above it have any values.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
     let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
     lower_to_columns(a, size, to);
@@ -105,8 +105,8 @@ pub(super) fn cause<T: MatrixElement>(a: &[T], else_: MatrixFailure) -> Failure 
     }
 }
 
-/// Why a solution of a system of equations is not finite. `a` are the elements of the matrix that
-/// are read.
+/// Why a solution of a system of equations is not finite. `a` yields the elements of the matrix
+/// that are read.
 #[cold]
 pub(super) fn cause_of_system<T: MatrixElement>(mut a: impl Iterator<Item = T>, b: &[T]) -> Failure {
     let is_number = |value: T| value.is_number();

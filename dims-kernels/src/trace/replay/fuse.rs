@@ -4,8 +4,7 @@
 //! loops. It can join a group of maps with the same number of elements if the loops of both can be
 //! split into the same loops, and if each operand of the map is either computed before the group
 //! runs, or computed by a member of the group and read at the same position. Equal operations
-//! become one, so nothing is computed twice. Apart from that, no operation is added, removed or
-//! reordered, so the results have the same bits as if the steps ran one by one.
+//! become one. The results have the same bits as if the steps ran one by one.
 //!
 //! A sum over all loops of a group can join the group if it adds elements that members compute, or
 //! shares at least half of its operations and all of its operands with them. The loops then run in
@@ -40,12 +39,10 @@ pub(super) struct MapGroup {
     pub(super) sizes: Vec<usize>,
     /// The number of positions.
     pub(super) len: usize,
-    /// The operands of the program.
     pub(super) operands: Vec<GroupOperand>,
     program: MergedPrograms,
     /// The maps, and the registers of their results, converted to the element types.
     members: Vec<(Arc<Node>, Register)>,
-    /// A sum of the elements of a register.
     pub(super) sum: Option<Box<GroupSum>>,
 }
 
@@ -57,12 +54,10 @@ pub(super) struct GroupSum {
     pub(super) order: SumOrder,
 }
 
-/// An operand of a group.
 #[derive(Clone)]
 pub(super) struct GroupOperand {
-    /// The value or constant that it reads; `None` for a position.
+    /// The value or constant that the operand reads; `None` for a position.
     pub(super) source: Option<Meaning>,
-    /// The type of the elements.
     pub(super) dtype: DType,
     /// The index of the element at the origin of the loops.
     pub(super) offset: isize,
@@ -102,7 +97,6 @@ impl GroupOperand {
     }
 }
 
-/// A step with an element for each position of its loops.
 struct MapStep<'n> {
     sizes: Vec<usize>,
     parts: Vec<MapPart<'n>>,
@@ -193,8 +187,7 @@ impl Grouping<'_> {
         self.unit_of.insert(node.id, at);
     }
 
-    /// Lets sums run together with the maps that compute their elements, so that nothing is
-    /// computed twice or stored only for a sum.
+    /// Lets sums join groups of maps.
     fn join_sums(&mut self) {
         // The first unit that reads each value.
         let mut readers: BTreeMap<u64, usize> = BTreeMap::new();
@@ -433,7 +426,6 @@ impl MapGroup {
         MapGroup { sizes, len, operands, program, members, sum: None }
     }
 
-    /// Splits the loops, so that they have these sizes.
     fn split(&mut self, sizes: &[usize]) {
         for operand in &mut self.operands {
             operand.split(&self.sizes, sizes);
@@ -446,7 +438,7 @@ impl MapGroup {
         self.split(&sizes);
         let dtype = node.dtype;
         let single = map.parts.len() == 1;
-        // Sums are kept in the type of the elements, and those of half precision in `f32`.
+        // Summands are added in the type of the elements, or in `f32` for half precision.
         let kind = if single { None } else { Some(dtype.kind()) };
         let mut sum: Option<Register> = None;
         for part in map.parts {
@@ -500,8 +492,8 @@ impl MapGroup {
         })
     }
 
-    /// The program with these results, their registers, the sizes of the loops, and the operands
-    /// that the program reads.
+    /// The program that computes these results, the registers of the results in it, the sizes of
+    /// the loops, and the operands that the program reads.
     pub(super) fn finish(
         self,
         results: &[Register],

@@ -42,14 +42,13 @@ pub(super) struct FusedLoops {
     results: Vec<FusedResult>,
     /// The registers that load contiguous elements, and the size of an element in bytes.
     streams: Vec<(Register, usize)>,
-    /// A sum over the loops.
     sum: Option<FusedSum>,
     /// The size of each loop of the nest, and the number of positions from one step along it to the
     /// next.
     steps: Vec<(usize, usize)>,
 }
 
-/// A sum over fused loops. The loops then run in the order of the sum.
+/// A sum over fused loops, which run in the order of the sum.
 struct FusedSum {
     value: Register,
     dtype: DType,
@@ -59,7 +58,6 @@ struct FusedSum {
     cell: Option<usize>,
 }
 
-/// An operand of fused loops.
 struct FusedOperand {
     memory: OperandMemory,
     dtype: DType,
@@ -67,7 +65,6 @@ struct FusedOperand {
     is_aligned: bool,
 }
 
-/// A result of fused loops.
 struct FusedResult {
     value: Register,
     dtype: DType,
@@ -86,7 +83,7 @@ struct FusedResult {
 /// together.
 const AT_HAND: usize = 24 << 10;
 
-/// Results of more bytes do not fit into a second-level cache.
+/// Results of more bytes in total may not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
 /// A tile is not made smaller than this many positions, even if the registers then take more than
@@ -161,8 +158,8 @@ impl FusedLoops {
         self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
-    /// Lets results overwrite operands: the values of `slots`, which are not read after these
-    /// loops. A result overwrites a value that it is computed from.
+    /// Lets results overwrite the values of `slots`, which are not read after these loops. A result
+    /// overwrites only a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
         // The elements of a result that is an unchanged operand would be read after they were
         // overwritten.
@@ -185,8 +182,8 @@ impl FusedLoops {
             };
             candidates.push((at, slots.iter().copied().filter(fits).collect()));
         }
-        // Results with the fewest choices come first: the moments of an optimizer before its
-        // parameters, which are computed from the moments.
+        // Results with the fewest choices come first, for example the moments of an optimizer
+        // before its parameters, which are computed from the moments.
         candidates.sort_by_key(|(_, own)| own.len());
         for (at, own) in candidates {
             let free = own.into_iter().find(|slot| slots.contains(slot));
@@ -294,7 +291,7 @@ impl FusedLoops {
         Ok(())
     }
 
-    /// Runs the program over all positions on a number of threads.
+    /// Runs the program over all positions.
     ///
     /// # Safety
     ///
@@ -515,7 +512,6 @@ struct FusedTargets<'t> {
     is_direct: &'t [bool],
 }
 
-/// The memory for a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
     /// The memory of a cell that nothing else holds.
@@ -525,7 +521,6 @@ enum FusedMemory {
 }
 
 impl FusedMemory {
-    /// The address of the first element.
     fn start(&mut self) -> *mut u8 {
         match self {
             FusedMemory::New(own) => own.start(),
@@ -546,7 +541,6 @@ trait FreshMemory {
     unsafe fn assume_written(&mut self, len: usize);
     /// The memory, to report it as the result of a step.
     fn result(&self) -> ResultMemory<'_>;
-    /// The memory as a value.
     fn held(self: Box<Self>) -> Arc<dyn Held>;
 }
 
@@ -569,7 +563,6 @@ impl<T: Element> FreshMemory for Vec<T> {
     }
 }
 
-/// Allocates memory for `len` elements.
 fn fresh(dtype: DType, len: usize) -> Result<Box<dyn FreshMemory>, Error> {
     match_dtype!(dtype, T => Ok(Box::new(reserve::<T>(len)?)))
 }

@@ -36,7 +36,6 @@ impl OperandMemory {
         }
     }
 
-    /// The slot that is read.
     pub(super) fn slot(&self) -> Option<usize> {
         match self {
             OperandMemory::Slot(slot) => Some(*slot),
@@ -60,7 +59,7 @@ impl OperandMemory {
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
-    /// The cells. Each has memory that a later result of the same type and length overwrites: the
+    /// The cells: memory that a later result of the same type and length overwrites. It is the
     /// memory of a value that is not read again, or memory from the caller for an output.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
     /// Whether memory is reused. If a listener is set, memory is freed instead, so that the

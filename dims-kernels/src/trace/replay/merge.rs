@@ -7,7 +7,7 @@ use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A program of several results that is being written.
+/// A program with several results, under construction.
 #[derive(Clone, Default)]
 pub(super) struct MergedPrograms {
     instructions: Vec<(Instruction, RegisterKind)>,
@@ -19,7 +19,6 @@ pub(super) struct MergedPrograms {
 }
 
 impl MergedPrograms {
-    /// The number of instructions.
     pub(super) fn len(&self) -> usize {
         self.instructions.len()
     }
@@ -29,7 +28,6 @@ impl MergedPrograms {
         self.instructions.iter().filter(|(own, _)| own.inputs().next().is_some()).count()
     }
 
-    /// The kind of a register.
     fn kind(&self, register: Register) -> RegisterKind {
         self.instructions[register as usize].1
     }
@@ -57,7 +55,6 @@ impl MergedPrograms {
         register
     }
 
-    /// The element of an operand.
     pub(super) fn load(&mut self, operand: u32, kind: RegisterKind) -> Register {
         self.push(Instruction::Load(operand), kind)
     }
@@ -94,7 +91,6 @@ impl MergedPrograms {
         own[program.result() as usize]
     }
 
-    /// The constant 0.
     pub(super) fn zero(&mut self, kind: RegisterKind) -> Register {
         self.push(Instruction::Constant(Number::Float(0.0)), kind)
     }

@@ -12,9 +12,8 @@
 //! A call binds the memory of its inputs and runs a flat list of steps. The loops of maps
 //! ([`loops`]) are prepared, and so are the kernels and the strides of most products and sums
 //! ([`sums`]). Results of maps may overwrite inputs of the call that are not read again. Other
-//! small results of maps and prepared sums are written into the memory of values that are not read
-//! again, and calls leave that memory to later calls ([`memory`]). All other results are allocated
-//! from the pool and returned to it, except outputs for which the caller provides memory.
+//! small results of maps and prepared sums may be written into the memory of values that are not
+//! read again, including values of earlier calls ([`memory`]).
 //!
 //! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways bit by bit.
 
@@ -119,8 +118,8 @@ std::thread_local! {
     static PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes recordings on this thread run each step by itself, as it was recorded. `false` makes them
-/// run the prepared program again. Tests compare both ways.
+/// Sets whether recordings on this thread run each step by itself, as it was recorded, instead of
+/// the prepared program.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {
     PLAIN.set(plainly);

@@ -29,7 +29,6 @@ use alloc::vec::Vec;
 /// call are used.
 pub(super) type ValueOf<'v> = &'v dyn Fn(u64) -> Option<Arc<dyn Held>>;
 
-/// Runs all steps. Returns the outputs.
 pub(super) fn run(recording: &Recording, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
     let mut values: BTreeMap<u64, Arc<dyn Held>> =
         recording.inputs.iter().map(|node| node.id).zip(inputs).collect();
@@ -70,7 +69,6 @@ pub(super) fn operands_of(rule: &dyn Rule, values: ValueOf<'_>) -> Result<Vec<Fi
     rule.operands().into_iter().map(|own| own.with_values(values)).collect()
 }
 
-/// Runs a rule with these operands.
 pub(super) fn run_rule(rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
     rule.run(operands).expect("each step can run again")
 }
@@ -131,7 +129,8 @@ impl Field {
         Ok(field)
     }
 
-    /// The elements as `dtype`, contiguous in an order of all loops along which they vary.
+    /// The elements as `dtype`, contiguous in the order of the loops `order`. The field must not
+    /// vary along other loops.
     pub fn computed(&self, order: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
         fn of<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Arc<dyn Held>, Error> {
             Ok(Buffer::from(mapped::<T>(field, order)?).held())
@@ -220,7 +219,8 @@ where
     Ok(Buffer::from(out).held())
 }
 
-/// Reduces a field over some loops. The result is contiguous in an order of the others.
+/// Reduces a field over the loops `reduced`. The result is contiguous in the order of the loops
+/// `order`.
 pub(in crate::trace) fn reduced_of<T: ProgramOutput, Q>(
     field: &Field,
     order: &[usize],

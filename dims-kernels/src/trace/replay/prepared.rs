@@ -29,7 +29,6 @@ pub(super) struct Prepared {
     memories: CallMemories,
 }
 
-/// The location of a value.
 #[derive(Clone)]
 enum ValuePlace {
     Slot(usize),
@@ -58,9 +57,7 @@ struct PreparedStep {
 }
 
 enum PreparedWork {
-    /// Maps over the same loops, and possibly a sum over these loops.
     Loops(Box<FusedLoops>),
-    /// A single step.
     Alone(AloneStep),
     /// A step that yields several gradients of attention, each as a value, and the slots of those
     /// that are read.
@@ -274,11 +271,11 @@ impl Prepared {
 /// the pool, which all programs share.
 const LARGE: usize = 256 << 10;
 
-/// Assigns cells to results. A result reuses the memory of a value with the same type and length
+/// Assigns cells to results. A result can reuse the memory of a value with the same type and length
 /// that is not read again. Returns the number of cells, and the cells of the slots in `kept`. Each
 /// of those cells is used for one value only.
 fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, BTreeMap<usize, usize>) {
-    // The free cells, and the cell of each slot.
+    // The type, the length and the number of each free cell, and of the cell of each slot.
     let mut free: Vec<(DType, usize, usize)> = Vec::new();
     let mut of_slot: BTreeMap<usize, (DType, usize, usize)> = BTreeMap::new();
     let mut cells = 0;

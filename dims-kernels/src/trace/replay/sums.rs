@@ -195,7 +195,6 @@ impl SumOrder {
     }
 }
 
-/// An operand of a sum.
 struct SumOperand {
     memory: OperandMemory,
     dtype: DType,
@@ -230,7 +229,6 @@ impl SumOperand {
     }
 }
 
-/// A sum of products.
 struct SumOfProducts<T> {
     plan: PlannedContraction,
     operands: [SumOperand; 2],
@@ -255,7 +253,6 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
     }
 }
 
-/// A sum over loops.
 struct SumOverLoops<T> {
     nest: Nest,
     input: SumInput,

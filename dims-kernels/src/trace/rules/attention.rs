@@ -203,7 +203,7 @@ impl QueryTile {
 }
 
 impl Attention {
-    /// Slices of the loops over batches and queries that have few scores each.
+    /// Tiles with few scores each, as slices of the loops over batches and queries.
     fn tiles(&self, sizes: &[usize]) -> Vec<Vec<Slice>> {
         let [_, k, v] = &self.operands;
         let is_query =
@@ -322,7 +322,7 @@ impl Attention {
             let difference = build.binary(BinaryOpcode::Sub, slope, total);
             build.binary(BinaryOpcode::Chain, share, difference)
         });
-        // Stored in memory, because it is read several times.
+        // `given` is stored in memory because it is read several times.
         let given = sum(given, &order, dtype, recorded)?;
         parts.extend(product.pull(&along(&product.sizes, &given, &order)));
         if let Some(bias) = bias {
@@ -345,7 +345,7 @@ fn repeated<T: ProgramOutput + Real>(
     let bias = attention.bias.as_ref().map(|_| next());
     let sizes = &fields[0].sizes[..];
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    // Features may have size 0: the products of queries and keys are then 0.
+    // Loops over features may have size 0: the products of queries and keys are then 0.
     if over.iter().chain(kept).any(|&axis| sizes[axis] == 0) {
         // A mean over no keys is 0.
         return Ok(Buffer::from(filled::<T>(len)?).held());

@@ -356,7 +356,7 @@ pub(in crate::trace) struct LinePullBack {
     pub(in crate::trace) lines: LineRule,
     /// The results.
     pub(in crate::trace) y: Field,
-    /// Their cotangents.
+    /// The cotangents of the results.
     pub(in crate::trace) dy: Field,
 }
 

@@ -21,11 +21,11 @@ pub struct Recurrence {
     pub a: Option<Field>,
     /// The summand.
     pub b: Field,
-    /// The loop along which it runs.
+    /// The loop along which the recurrence runs.
     pub axis: usize,
     /// The loops, in the memory order of the result.
     pub order: Vec<usize>,
-    /// Whether it runs from the end.
+    /// Whether the recurrence runs from the end.
     pub backward: bool,
     /// The type of the result.
     pub dtype: DType,
@@ -80,7 +80,7 @@ fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Resul
                 for (at, (value, state)) in row.iter_mut().zip(&mut states).enumerate() {
                     let before = match factors {
                         _ if step == 0 => T::Wide::ZERO,
-                        // 0 times anything is 0, as in the chain rule.
+                        // A state of 0 gives 0 for any factor, as in the chain rule.
                         Some(_) if *state == T::Wide::ZERO => T::Wide::ZERO,
                         Some(factors) => factors[at].widen() * *state,
                         None => *state,

@@ -23,10 +23,8 @@ pub enum Numeral<'n> {
     Count(&'n mut usize),
 }
 
-/// Called with each number.
 pub(super) type VisitNumber<'v> = &'v mut dyn FnMut(Numeral<'_>);
 
-/// Data with numbers.
 pub(super) trait HasNumbers {
     /// Calls `visit` with each number, always in the same order.
     fn numbers(&mut self, visit: VisitNumber<'_>);
@@ -107,8 +105,7 @@ impl HasNumbers for SavedConstant {
         }
         let (element, mut count) = (first.to_vec(), elements.len() / bytes);
         visit(Numeral::Count(&mut count));
-        // If the elements do not fit into memory, the constant becomes empty, and the recording
-        // cannot be restored.
+        // If the elements do not fit into memory, the constant becomes empty.
         let mut all = Vec::new();
         if all.try_reserve_exact(count.saturating_mul(bytes)).is_ok() {
             (0..count).for_each(|_| all.extend_from_slice(&element));

@@ -44,7 +44,7 @@ pub struct OpenNumbers(Vec<OpenNumber>);
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 struct OpenNumber {
-    /// Its position among all numbers.
+    /// The position among all visited numbers.
     at: usize,
     formula: SizeFormula,
 }
@@ -55,8 +55,8 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
-/// The rounds differ in something that has no formula. Contains the position of the first step that
-/// differs; `None` if inputs, constants, tables, results or the number of steps differ.
+/// The rounds differ in something that has no formula: the step at this position or, if `None`, the
+/// inputs, constants, tables, outputs or number of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 
@@ -135,7 +135,8 @@ impl SizeFormula {
         for powers in all_powers(sizes[0].len()) {
             for (divides, is_single) in [(true, false), (true, true), (false, false), (false, true)] {
                 let Some(first) = product(&sizes[0], &powers) else { continue };
-                // The factor is an integer distorted by rounding, or another number.
+                // Rounding may distort a factor that is an integer, so the nearest integer is tried
+                // first.
                 let exact = if divides { values[0] * first as f64 } else { values[0] / first as f64 };
                 for factor in [num_traits::Float::round(exact), exact] {
                     let (powers, bits) = (powers.clone(), factor.to_bits());

@@ -130,7 +130,6 @@ fn at_step(error: Error, at: usize) -> Error {
     }
 }
 
-/// A node that does not depend on a call.
 fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<Node>, Error> {
     dtype.check_known()?;
     let bytes = len.checked_mul(dtype.bytes()).filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -196,7 +195,6 @@ impl RecordingReader<'_> {
         self.values.get(number).ok_or_else(|| refused("a step reads a value that is not computed before it"))
     }
 
-    /// A constant.
     pub(super) fn constant(&self, number: usize) -> Result<&Arc<dyn Held>, Error> {
         let inputs = self.saved.inputs.len();
         check(
@@ -300,7 +298,6 @@ impl RecordingReader<'_> {
         Ok(Part { field, place })
     }
 
-    /// Restores a field.
     pub(crate) fn field(&self, saved: &SavedField) -> Result<Field, Error> {
         check(saved.sizes.len() <= MOST_LOOPS, "a step has too many loops")?;
         checked_volume(saved.sizes.iter().copied())?;

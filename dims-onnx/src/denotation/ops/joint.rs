@@ -28,7 +28,7 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
         "Add" => i64::checked_add,
         "Sub" => i64::checked_sub,
         "Mul" => i64::checked_mul,
-        // Sizes are not negative, so rounding is not an issue.
+        // Negative numbers are not sizes.
         "Div" => |a, b| if a >= 0 && b > 0 { Some(a / b) } else { None },
         _ => return None,
     };
@@ -43,8 +43,8 @@ fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
     (0..count).map(one).collect()
 }
 
-/// The axis that results from broadcasting these axes, which are pairs of an input and its axis.
-/// Each axis whose size is not 1 must agree with the first of these that has a meaning.
+/// The axis that results from broadcasting axes, given as `(input, axis)`. Axes whose size is not 1
+/// must agree with the first of them that has a meaning.
 pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
     let at = |call: &Call<'_>, (input, axis): (usize, usize)| call.axes(input).map(|axes| axes[axis].clone());
     let mut first: Option<(usize, usize)> = None;

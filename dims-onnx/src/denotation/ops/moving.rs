@@ -1,6 +1,6 @@
 //! Operators that permute, destroy or create axes.
 
-use super::super::node::{Call, Results, axes_of, axis};
+use super::super::node::{Call, Results, axes_of, axis, counted};
 use super::super::regroup::{From, Wanted, regroup};
 use super::super::value::{Axis, Size, Value};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ pub fn transpose(call: &mut Call<'_>) -> Results {
     let reversed: Vec<i64> = (0..axes.len() as i64).rev().collect();
     let perm = call.ints("perm").unwrap_or(&reversed);
     if perm.len() != axes.len() || axes_of(perm, axes.len()).is_err() {
-        return Err(format!("`perm` is not a permutation of {} axes", axes.len()));
+        return Err(format!("`perm` is not a permutation of {}", counted(axes.len())));
     }
     let out: Result<Vec<Axis>, String> =
         perm.iter().map(|&from| Ok(axes[axis(from, axes.len())?].clone())).collect();
@@ -40,7 +40,7 @@ pub fn reshape(call: &mut Call<'_>) -> Results {
         });
     }
     if inferred > 1 {
-        return Err("two sizes are -1".to_owned());
+        return Err("more than one size is -1".to_owned());
     }
     let Some(axes) = call.axes(0) else {
         let sized = |wanted| if let Wanted::Size(size) = wanted { Axis::sized(size) } else { Axis::UNKNOWN };
@@ -180,7 +180,6 @@ pub fn reduce(call: &mut Call<'_>) -> Results {
     Ok(vec![without(call, &axes, &reduced)])
 }
 
-/// Reduces one axis.
 pub fn arg_reduce(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let reduced = axes_of(&[call.int("axis").unwrap_or(0)], axes.len())?;

@@ -1,4 +1,4 @@
-//! Operators whose results have the axes of the first input.
+//! Operators that pass on the meanings of the first input's axes.
 
 use super::super::node::{Call, Results, axis};
 use super::super::value::{Axis, Size, Value};

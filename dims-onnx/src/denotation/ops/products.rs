@@ -1,6 +1,6 @@
 //! Sums of products: contracted axes must agree, and so must batch axes.
 
-use super::super::node::{Call, Results};
+use super::super::node::{Call, Results, counted};
 use super::super::value::{Axis, Value};
 use super::joint::meet_all;
 use std::collections::BTreeMap;
@@ -74,7 +74,11 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
     };
     let terms: Vec<&str> = terms.split(',').collect();
     if terms.len() != call.inputs.len() {
-        return Err(format!("the equation has {} terms for {} inputs", terms.len(), call.inputs.len()));
+        return Err(format!(
+            "the number of terms in the equation is {}, but that of inputs is {}",
+            terms.len(),
+            call.inputs.len()
+        ));
     }
     let mut places: BTreeMap<Index, Vec<(usize, usize)>> = BTreeMap::new();
     let mut count: BTreeMap<char, usize> = BTreeMap::new();
@@ -141,7 +145,8 @@ fn indices(term: &str, axes: usize) -> Result<Vec<Index>, String> {
         return Err("the equation may only have letters, commas, dots and an arrow".to_owned());
     }
     if letters > axes || (!dots && letters < axes) {
-        return Err(format!("a term of the equation has {letters} letters for {axes} axes"));
+        let many = if letters == 1 { "letter" } else { "letters" };
+        return Err(format!("a term of the equation has {letters} {many} for {}", counted(axes)));
     }
     let spread = (1..=if dots { axes - letters } else { 0 }).rev().map(Index::Spread);
     Ok(before.chars().map(Index::Letter).chain(spread).chain(after.chars().map(Index::Letter)).collect())

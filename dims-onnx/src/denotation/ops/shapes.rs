@@ -50,8 +50,8 @@ pub fn range() -> Results {
     Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])])
 }
 
-/// A part along some axes. If the input is a short list of integers, the part's elements are also
-/// known.
+/// A part along some axes. If the input is a short list of integers, the part's elements may also
+/// be known.
 pub fn slice(call: &mut Call<'_>) -> Results {
     let value = call.input(0);
     let Some(axes) = &value.axes else { return Ok(Vec::new()) };

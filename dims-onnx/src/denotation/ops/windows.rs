@@ -58,7 +58,6 @@ pub fn batch_norm(call: &mut Call<'_>) -> Results {
     Ok(results)
 }
 
-/// Group normalization.
 pub fn group_norm(call: &mut Call<'_>) -> Results {
     call.expect(0, &[Some(BATCH), Some(CHANNEL), None], true)?;
     Ok(vec![call.input(0)])

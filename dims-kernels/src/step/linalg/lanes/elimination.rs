@@ -42,8 +42,8 @@ fn update_column<V: Lane>(
     }
 }
 
-/// Replaces matrices by the lower factors of their symmetric parts, with zeros above the diagonal.
-/// Returns whether all symmetric parts are positive definite.
+/// Replaces matrices by the Cholesky factors of their symmetric parts, with zeros above the
+/// diagonal. Returns whether all pivots are positive and finite.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn cholesky<V: Lane>(a: &mut MatrixTile<'_, V>) -> bool {
     symmetric_part(a);
@@ -84,7 +84,7 @@ pub(super) struct Eliminated<V> {
     pub(super) sign: V,
     /// Whether all pivots are finite and not 0.
     pub(super) is_regular: bool,
-    /// Whether the product of the first `k` pivots is a normal number, for each `k`.
+    /// True only if the product of the first `k` pivots is a normal number, for each `k`.
     pub(super) is_in_range: bool,
 }
 
@@ -136,7 +136,7 @@ fn is_regular<V: Lane>(pivot: V) -> V {
     size.greater(zero()).and(infinity::<V>().greater(size))
 }
 
-/// Up to this many rows, selections exchange the rows of all matrices at once.
+/// Up to this many rows, [`exchange_selected`] exchanges the rows of all matrices at once.
 const SELECTED_ROWS: usize = 8;
 
 /// Exchanges row `k` of each matrix with the row at or below it whose element in column `k` has the
@@ -229,7 +229,7 @@ pub(super) fn invert<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], out: &m
     }
 }
 
-/// Solves triangular systems. Returns whether all have a finite solution.
+/// Solves triangular systems. Returns whether all systems have a finite solution.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn solve_triangular<V: Lane>(
     a: &MatrixTile<'_, V>,

@@ -61,7 +61,6 @@ pub(super) fn expm<V: Lane>(
         let of_column = (0..size).fold(zero(), |sum: V, row| sum.plus(a.at(row, column).abs()));
         norm = greatest(norm, of_column);
     }
-    // How many times each matrix is halved.
     let (mut halvings, mut scale, mut most) = (zero::<V>(), one::<V>(), 0);
     for matrix in 0..V::COUNT {
         let norm = num_traits::ToPrimitive::to_f64(&number(&norm, matrix)).unwrap_or(f64::INFINITY);

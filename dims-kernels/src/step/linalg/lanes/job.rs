@@ -30,7 +30,8 @@ pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -
         MatrixWork::Power { .. } => false,
         _ => true,
     };
-    // A tile takes as long for one matrix as for all, so a single larger matrix is computed alone.
+    // A tile takes as long for one matrix as for all, so a single matrix is computed alone,
+    // unless it is small.
     let least = match rows.max(columns) {
         ..=4 => 1,
         _ => 2,
@@ -119,8 +120,8 @@ impl<T: LaneElement, W: TileWork<T>> Task for TileTask<'_, '_, T, W> {
         if const { I::FUSED && cfg!(x86_vectors) } {
             self.run_with::<T::Vectors>()
         } else if const { cfg!(x86_vectors) && !cfg!(unoptimized) } {
-            // Machines without them are rare, and compute the matrices one by one, so that there is
-            // one copy less to compile.
+            // Machines without AVX2 and FMA are rare. They compute the matrices one by one, so
+            // that no copy is compiled for them.
             Ok(core::iter::once(0..self.job.count).collect())
         } else {
             self.run_with::<ArrayLane<T, MOST_LANES>>()

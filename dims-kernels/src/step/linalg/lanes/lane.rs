@@ -2,7 +2,7 @@
 
 use crate::scalar::{Num, Real};
 
-/// The same element of several matrices, in one or a few vectors.
+/// The same element of several matrices.
 ///
 /// Comparisons return masks, for [`choose`](Lane::choose), [`and`](Lane::and),
 /// [`but_not`](Lane::but_not), [`or`](Lane::or) and [`is_nowhere`](Lane::is_nowhere).
@@ -15,16 +15,12 @@ pub(in crate::step::linalg) trait Lane: Copy {
     /// The same value for all matrices.
     fn all(value: Self::Elem) -> Self;
 
-    /// `self + other`
     fn plus(self, other: Self) -> Self;
 
-    /// `self - other`
     fn minus(self, other: Self) -> Self;
 
-    /// `self * other`
     fn times(self, other: Self) -> Self;
 
-    /// `self / other`
     fn over(self, other: Self) -> Self;
 
     /// `self + x * y`
@@ -33,13 +29,10 @@ pub(in crate::step::linalg) trait Lane: Copy {
     /// `self - x * y`
     fn subtract_product(self, x: Self, y: Self) -> Self;
 
-    /// The square root.
     fn sqrt(self) -> Self;
 
-    /// The magnitude.
     fn abs(self) -> Self;
 
-    /// `-self`
     fn negated(self) -> Self;
 
     /// Where `self > other`.

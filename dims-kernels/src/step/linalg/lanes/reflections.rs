@@ -4,7 +4,7 @@ use super::lane::{Lane, greatest, holds_everywhere, one, signed, zero};
 use super::tile::{MatrixTile, combine};
 use crate::scalar::Real;
 
-/// The range in which sums of squares have the full precision of the type.
+/// A range in which sums of squares have the full precision of the type.
 pub(super) fn safe_squares<T: Real>() -> [T; 2] {
     let least: T = <T as num_traits::Float>::min_positive_value() / <T as num_traits::Float>::epsilon();
     [least, T::ONE / least]
@@ -19,7 +19,7 @@ pub(super) struct Reflection<V> {
 
 /// The reflection for a vector with this head and tail. `tail` becomes the tail of `v`, whose first
 /// element is 1. `None` if, for any matrix, the sum of squares of a tail that is not 0 is below the
-/// range [`safe_squares`], or the sum of squares of the whole vector is above it.
+/// range [`safe_squares`], or the sum of squares of the whole vector is above it or NaN.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn reflection<V: Lane>(head: V, tail: &mut [V]) -> Option<Reflection<V>> {
     let (mut squares, mut most) = (zero::<V>(), zero::<V>());

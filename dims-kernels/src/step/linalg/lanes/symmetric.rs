@@ -188,8 +188,8 @@ fn diagonal<V: Lane>(vectors: &mut MatrixTile<'_, V>, d: &mut [V], e: &mut [V]) 
             let divisor = gap.plus(signed(root, gap));
             let mut g = at_end.minus(d[first]).plus(e[first].over(divisor));
             let (mut s, mut c, mut p) = (one::<V>(), one::<V>(), zero::<V>());
-            // The blocks in which both elements that determine a rotation were about 0. Their step
-            // ends at this rotation.
+            // The blocks whose step ended early, because both elements that determine a rotation
+            // were about 0.
             let mut has_split = zero::<V>();
             for at in (first..last).rev() {
                 let mut takes_part = is_active.and(end.greater(count_lane(at))).but_not(has_split);

@@ -153,7 +153,6 @@ impl<T: Real> TileWork<T> for Det {
         let (signs, logs) = (signs.as_mut().values(), logs.as_mut().parts());
         signs.copy_from_slice(&numbers(&[sign])[..signs.len()]);
         logs.copy_from_slice(&numbers(&[log])[..logs.len()]);
-        // For a matrix without an inverse, the logarithm is minus infinity.
         found.is_regular && are_finite(&[log])
     }
 }

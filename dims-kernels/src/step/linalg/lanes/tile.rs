@@ -3,7 +3,7 @@
 use super::lane::{Lane, number, numbers, numbers_mut, one, set_number, zero};
 use crate::copy::copy_strided;
 
-/// Matrices of at least this many elements are loaded and stored in blocks.
+/// Matrices of at least this many elements are loaded and stored by [`copy_strided`].
 const BLOCKS_FROM: usize = 32;
 
 /// Several matrices: the lanes of their elements, row by row.

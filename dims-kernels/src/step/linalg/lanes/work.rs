@@ -23,8 +23,8 @@ pub(super) struct WorkTile<'r, 't, T, V> {
 
 /// Work on a tile.
 pub(super) trait TileWork<T> {
-    /// Whether there is a copy of the code, with unrolled loops, for 4 rows and columns and at most
-    /// one right-hand side.
+    /// Whether there is a copy of the code in which the sizes are constants: 4 rows and columns,
+    /// and at most one right-hand side.
     const HAS_FOUR: bool = true;
 
     /// How many lanes of memory a tile needs.

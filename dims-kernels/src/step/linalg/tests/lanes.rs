@@ -1,4 +1,4 @@
-//! Small matrices in lanes, compared with the same matrices computed one by one by `faer`.
+//! Small matrices in lanes, compared with the same matrices computed one by one.
 
 use super::super::driver;
 use super::*;
@@ -71,7 +71,7 @@ fn assert_alike<T: TestElement>(work: MatrixWork, sizes: MatrixSizes, operands: 
     }
 }
 
-/// Compares the elements of each matrix, with a tolerance relative to the greatest one.
+/// Compares the elements of each matrix, with a tolerance relative to the greatest element.
 #[track_caller]
 fn assert_close<T: MatrixElement>(own: &[T], other: &[T], count: usize, tolerance: f64, what: &str) {
     assert_eq!(own.len(), other.len());
@@ -254,7 +254,7 @@ fn odd_matrices<T: TestElement>() {
             spectra(sizes, &data);
             factors(sizes, &data);
         }
-        // Elements so large or small that their squares leave the range of the type.
+        // Elements so large or small that their squares are at or beyond the limits of the type.
         for scale in [tiny * 4.0, tiny.sqrt(), tiny.sqrt().recip(), 0.1 / tiny] {
             let (own, _) = all::<T>(19, regular(size));
             let data: Vec<T> = own.iter().flat_map(|own| own.scaled(scale).data).collect();

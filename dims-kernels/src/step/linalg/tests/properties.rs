@@ -1,4 +1,4 @@
-//! Checks the property that defines each operation.
+//! Checks the properties that define the results of operations.
 
 use super::*;
 
@@ -183,8 +183,7 @@ fn assert_pseudoinverse<T: TestElement>(p: &TestMatrix<T>, a: &TestMatrix<T>, wh
     other.h().assert_near(&other, what);
 }
 
-/// Pseudoinverses and least-squares solutions of matrices without full rank, which come from
-/// singular values at every size.
+/// Pseudoinverses and least-squares solutions of matrices without full rank.
 fn low_ranks<T: TestElement>() {
     for (rows, columns, rank) in [(33, 20, 0), (33, 20, 7), (20, 33, 19), (24, 24, 23), (18, 2, 1)] {
         let (own, data) = all::<T>(2, |random| {
@@ -204,7 +203,7 @@ fn low_ranks<T: TestElement>() {
     }
 }
 
-/// Triangles of more than 64 rows are copied in several blocks.
+/// Triangles of large matrices are copied in several blocks.
 #[test]
 fn large_matrices() {
     square_works::<f64>(&[70], &[1]);
@@ -310,8 +309,7 @@ fn ranks_of_products() {
     }
 }
 
-/// A polynomial through points that lie on it: the residual is about as large as rounding errors,
-/// although the matrix has a condition number of up to about 2e8.
+/// A polynomial through points that lie on it: the residual is about as large as rounding errors.
 #[test]
 fn least_squares_of_nearly_dependent_columns() {
     fn residual<T: TestElement>(rows: usize, columns: usize, batch: usize) -> f64 {

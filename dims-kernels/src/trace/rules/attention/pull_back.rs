@@ -62,7 +62,7 @@ impl Rule for AttentionPullBack {
 }
 
 impl Attention {
-    /// The gradient as one step that can run again, if all gradients have elements, and the same
+    /// The gradient as one step that can run again, if all gradients have elements and the same
     /// accumulator type.
     pub(in crate::trace::rules) fn pull_back_again(
         &self,
@@ -113,7 +113,6 @@ impl Attention {
         Ok(Some(parts.collect()))
     }
 
-    /// The attention with other operands.
     fn with_operands(&self, mut operands: impl Iterator<Item = Field>) -> Attention {
         let mut next = || operands.next().expect("all operands of the step are passed");
         Attention {
