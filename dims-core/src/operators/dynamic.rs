@@ -1,9 +1,9 @@
 //! Results whose size depends on the elements: `nonzero`, `masked_select`, `unique`,
 //! `unique_consecutive`.
 //!
-//! For such a result, declare a new local dim with `dims!(n);` and pass it. The operation sets its
-//! size. No other tensor has this dim, so elements selected by one mask cannot be combined by
-//! mistake with elements selected by another, even if their sizes happen to agree.
+//! For such a result, declare a new local dim with `dims!(n);` and pass it. The operation sets the
+//! size of the dim. Elements selected by different masks then have different dims, so they cannot
+//! be combined by mistake, even if their sizes agree.
 //!
 //! The size could differ between the examples of a batch. So pass all dims of the tensor or, for
 //! `masked_select`, of the mask. rustc reports any that are missing. For a batch, use

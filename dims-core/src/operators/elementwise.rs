@@ -325,7 +325,7 @@ pub type Selected<T, C, A, B> = Named<
 ///
 /// let a = ndarray::array![1.0, 2.0, 3.0];
 /// dims!(i = 3);
-/// // Each element plus the previous one. The first element has none.
+/// // Each element plus the previous one, if any.
 /// let before = select(i.gt(0), a.at(i - 1), 0.0);
 /// assert_eq!((a.at(i) + before).order(i), ndarray::array![1.0, 3.0, 5.0]);
 /// ```

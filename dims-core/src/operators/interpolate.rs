@@ -19,7 +19,7 @@ use kernels::ops;
 use kernels::scalar::Real;
 use num_traits::Float;
 
-/// The method of interpolation, and the positions at which it is evaluated.
+/// The method of interpolation, and the positions of the new elements.
 ///
 /// ```text
 /// Interpolation::linear()                    on the line through the two nearest elements
@@ -66,9 +66,9 @@ impl Interpolation {
     }
 
     /// Aligns the centres of the first and the last element: `out[i]` is at the position
-    /// `i * (n - 1) / (size - 1)`, or at 0 if `size` is 1. Without this setting the outer edges are
-    /// aligned: `out[i]` is at `(i + 1/2) * n / size - 1/2`. Here `n` is the old size, and `size`
-    /// the new one.
+    /// `i * (n - 1) / (size - 1)`, or at 0 if `size` is 1. By default the outer edges are aligned:
+    /// `out[i]` is at `(i + 1/2) * n / size - 1/2`. Here `n` is the old size, and `size` the new
+    /// one.
     pub const fn align_corners(self) -> Self {
         Interpolation { corners: Corners::Middles, ..self }
     }

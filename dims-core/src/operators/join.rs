@@ -26,9 +26,8 @@ use kernels::scalar::Element;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Concatenates the parts along `dim`. The size of `dim` in the result is the sum of the parts'
-/// sizes, and must not be static. All other sizes must agree. Each part is computed or copied
-/// directly into the result.
+/// Concatenates the parts along `dim`, which must not have a static size. Its size in the result is
+/// the sum of the parts' sizes. All other sizes must agree.
 ///
 /// `parts` is an array, a vector or any other collection of tensors of one type, or a tuple of 2 to
 /// 8 tensors and expressions. The parts of a tuple may have different types, but must have the same
@@ -77,7 +76,7 @@ pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
 }
 
 /// Tensors to join: a collection of one type, or a tuple of 2 to 8 tensors and expressions with the
-/// same element type, dims and positional axes. (`M` is inferred; it tells collections from
+/// same element type, dims and positional axes. (`M` is inferred: it tells collections from
 /// tuples.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined",
@@ -257,7 +256,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Renames the dim `old` to `new`, which has another size.
+/// Renames the dim `old` to `new`, whose size can differ.
 fn renamed<A: Computable, S: Dims, N: DimRef>(
     tensor: A,
     old: impl DimRef,

@@ -66,8 +66,8 @@ impl<'a, T: Element> Examples<'a, T> {
     }
 }
 
-/// Evaluates a tensor. `all` are the keys of the dims of all tensors. `order` lists their axes, the
-/// outermost loop of the calls first.
+/// Evaluates a tensor. `all` are the keys of the dims of all tensors. `order` lists their positions
+/// in `all`, the outermost loop of the calls first.
 fn in_memory<A: Computable>(
     tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
     all: &Keys,
@@ -228,8 +228,8 @@ fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimEr
     Ok(())
 }
 
-// One type in parentheses is the type itself, so a single array is not wrapped in a tuple. Several
-// types in parentheses are a tuple. `$examples` is the type that `batch` gets for each tensor.
+// One type in parentheses is the type itself, so a single array is not wrapped in a tuple.
+// `$examples` is the type that `batch` gets for each tensor.
 macro_rules! takes {
     ([$examples:ident $as_given:path] $($a:ident $n:ident $x:ident $at:tt)*) => {
         #[allow(unused_parens)]

@@ -112,7 +112,7 @@ pub fn number_and_indices<O, D: Declared>(op: O, number: isize, dim: D) -> Numbe
     Named::from_expr(Binary { op, a: Scalar(number), b: Iota::new(dim) })
 }
 
-/// Implements the operators of a declared dim. `dims!` calls it for each dim.
+/// Implements the operators of a declared dim. `dims!` calls it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! declared_dim_operators {
