@@ -148,6 +148,24 @@ fn borrowed() {
     );
 }
 
+/// Systems whose matrices have a positional axis.
+#[cfg(feature = "linalg")]
+#[test]
+fn systems_of_a_batch_without_a_name() {
+    type Matrices = Tensor<f64, (I, J, K)>;
+    let matrices: Matrices = from_fn((I.of(2), J.of(3), K.of(3)), |(i, j, k)| {
+        if j == k { 4.0 + i as f64 } else { ((i + 2 * j + k) % 3) as f64 }
+    });
+    let sides = randn((J.of(3), O.of(2)), 2);
+    check(
+        |(a, b): &(Matrices, Tensor<f64, (J, O)>)| {
+            let x = a.order(I).solve(b, J, K);
+            x.at((I,)).eval()
+        },
+        &(matrices, sides),
+    );
+}
+
 #[test]
 fn joined() {
     along_i!([0, 1, 5], |x| concat(I, [x, x]));

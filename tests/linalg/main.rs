@@ -314,6 +314,31 @@ fn broadcast_operands() {
     }
 }
 
+/// Positional axes of the matrices are a batch, and axes of the results.
+#[test]
+fn positional_axes() {
+    use typed_dims::prelude::*;
+
+    dims!(p, q, r, c, s);
+    let matrices = Array4::from_shape_fn((2, 3, 4, 4), |(p, q, r, c)| {
+        if r == c { 5.0 + (p + q) as f64 } else { ((3 * p + 5 * q + 7 * r + 2 * c) % 4) as f64 / 4.0 }
+    });
+    let sides = Array2::from_shape_fn((4, 2), |(r, s)| (r * 2 + s) as f64 - 3.0);
+    let (a, named, b) = (matrices.at((.., .., r, c)), matrices.at((p, q, r, c)), sides.at((r, s)));
+    assert_eq!(a.solve(b, r, c).order((c, s)), named.solve(b, r, c).order((c, s, p, q)));
+    assert_eq!(a.lstsq(b, r, c).order((c, s)), named.lstsq(b, r, c).order((c, s, p, q)));
+    assert_eq!(
+        a.solve_triangular(b, r, c, Triangular::Upper).order((c, s)),
+        named.solve_triangular(b, r, c, Triangular::Upper).order((c, s, p, q))
+    );
+    assert_eq!(a.inverse(r, c).order((r, c)), named.inverse(r, c).order((r, c, p, q)));
+    assert_eq!(a.det(r, c).order(()), named.det(r, c).order((p, q)));
+    // A dim of the batch beside positional axes.
+    let a = matrices.at((p, .., r, c));
+    let b = Array2::from_shape_fn((2, 4), |(p, r)| (p * 4 + r) as f64).into_tensor((p, r));
+    assert_eq!(a.solve(&b, r, c).order((p, c)), named.solve(&b, r, c).order((p, c, q)));
+}
+
 /// Batches without matrices, and matrices without elements.
 fn check_empty<T: TestElement>() {
     let zeros = |sizes: &[usize]| ArrayD::<T>::from_elem(IxDyn(sizes), T::ZERO);

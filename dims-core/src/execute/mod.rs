@@ -1,5 +1,4 @@
-//! Running expressions and steps: `order`, reductions, assignment, lines along dims, and steps of
-//! operators.
+//! Runs expressions and steps of operators: `order`, reductions, assignment, work along lines.
 //!
 //! Three verbs name what runs:
 //!

@@ -45,9 +45,8 @@ pub trait OrderExt: AsTensor {
     ///
     /// If no dim remains, the result is an ndarray array (`order(())` of a single element returns
     /// the element itself); otherwise a tensor with the new axes to the left of its positional
-    /// ones. The elements are computed in one pass and are contiguous in the order given. `NewAxis`
-    /// is an axis of size 1: for a tensor reduced over `j`, `order((i, NewAxis))` gives the shape
-    /// of NumPy's `keepdims`.
+    /// ones. The elements are contiguous in the order given. `NewAxis` is an axis of size 1: for a
+    /// tensor reduced over `j`, `order((i, NewAxis))` gives the shape of NumPy's `keepdims`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -161,11 +160,9 @@ pub trait OrderExt: AsTensor {
 
     /// Writes the sums over `dims` into `out`, whose axes are the remaining dims in the order
     /// `order`; a tuple of dims is one axis: `out[order] = sum over dims of x[.., dims]`. This is
-    /// `x.sum(dims).order_into(out, order)` without the intermediate tensor: matrix products are
-    /// computed in `out`.
+    /// `x.sum(dims).order_into(out, order)`, without the intermediate tensor where possible.
     ///
-    /// The old elements of `out` are not read. `out` may have any strides. Some sums need temporary
-    /// memory: for example, those other than matrix products if the elements of `out` have gaps.
+    /// The old elements of `out` are not read. `out` may have any strides.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -281,9 +278,9 @@ fn at_hand<A: Computable, L: OrderList>(
     Ok(Ordering::<A::Dims, A::Rank, L>::as_it_is(tensor.expr).map_err(NamedOf::<A>::from_expr))
 }
 
-/// [`OrderExt::try_order`] for elements that must be computed or moved. (A separate function,
-/// because [`at_hand`], the path before it, is always inlined, as
-/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
+/// [`OrderExt::try_order`] for elements that must be computed or moved. (Only the short path,
+/// [`at_hand`], is inlined, for the reason that
+/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) gives.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>

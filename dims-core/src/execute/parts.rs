@@ -25,14 +25,15 @@ pub(crate) struct CopiedParts<T> {
 impl<T: Element> CopiedParts<T> {
     /// Starts with zeros. The parts are elements that `operand` reads.
     pub(crate) fn over_zeros(len: usize, operand: &impl LoopOperand) -> Result<Self, DimError> {
-        // Returns an error if memory is short. If not, `vec!` allocates zeroed memory without a
-        // pass over it.
+        // Returns an error if memory is short, where `vec!` would abort. (`vec!` can get zeroed
+        // memory from the allocator, without a pass over the memory.)
         drop(reserve::<T>(len)?);
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
     }
 
-    /// Copies elements along some loops; the first element goes to the position `target`. `loops`
-    /// has a row of strides for the elements and one for their positions in the result.
+    /// Copies elements along the axes `order` of the loops; the first element goes to the position
+    /// `target`. `loops` has a row of strides for the elements and one for their positions in the
+    /// result.
     #[track_caller]
     pub(crate) fn copy(
         &mut self,
@@ -53,7 +54,6 @@ impl<T: Element> CopiedParts<T> {
         self.step.add(&sizes, (elements, rows.row(0)), (target, rows.row(1)))
     }
 
-    /// The result.
     #[track_caller]
     pub(crate) fn finish(self) -> Buffer<T> {
         self.step.finish(self.data)
@@ -66,8 +66,8 @@ fn note_part<T: Element>(nest: &Nest, len: usize) {
 }
 
 /// Copies parts that have the same layout, each to the position given for its first element, on the
-/// [fast path](crate::execute::loops::short_way). There is at least one part. The parts are
-/// disjoint and fill all `len` positions. `None` if memory is short.
+/// [fast path](crate::execute::loops::short_way). There must be at least one part, and the parts
+/// must be disjoint and fill all `len` positions. `None` if memory is short.
 ///
 /// `loops` has a row of strides for the elements of a part and one for their positions in the
 /// result.
@@ -132,7 +132,6 @@ impl<T: Element> JoinedArrays<T> {
         self.start += block;
     }
 
-    /// The result.
     pub(crate) fn finish(self) -> Vec<T> {
         let data = finish_parts(self.out);
         told_array(&data);

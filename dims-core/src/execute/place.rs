@@ -175,7 +175,7 @@ impl<T: Element> PlacedResult<T> {
     }
 }
 
-/// Writes the elements of an expression, whose operands are unified, into a part of `out`: each at
+/// Writes the elements of an expression, whose operands are unified, to `out`: each element at
 /// `offset` plus its position times `strides`. Returns the recorded part, if an operand is traced.
 #[track_caller]
 fn write_into<S: Dims, R: Rank, E: Expr>(
@@ -218,9 +218,9 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
 }
 
 /// The gradient of a view: adds the elements of a tensor to zeros, at the positions that a view
-/// along `changes` reads. `out[offset + sum of step x position] += x[position]` for each changed
-/// dim of the result, whose size is given in `changes`. The result has the dims `Y`; those that do
-/// not change have their sizes in the tensor.
+/// along `changes` reads. Along each changed dim of the result:
+/// `out[offset + sum of step * position] += x[position]`. The result has the dims `Y`. `changes`
+/// contains the sizes of the changed dims; the other dims keep their sizes.
 #[track_caller]
 pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
     name: &'static str,
@@ -267,7 +267,6 @@ pub(crate) struct ResultsInSequence<T> {
 }
 
 impl<T: Element> ResultsInSequence<T> {
-    /// No results yet.
     pub(crate) fn new() -> Self {
         ResultsInSequence { data: Vec::new(), step: StepOfPlaces::default() }
     }
@@ -286,7 +285,6 @@ impl<T: Element> ResultsInSequence<T> {
         size_of_val(&self.data[..])
     }
 
-    /// All results.
     #[track_caller]
     pub(crate) fn finish(self) -> Buffer<T> {
         self.step.finish(self.data)

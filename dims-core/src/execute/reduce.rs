@@ -210,16 +210,16 @@ pub trait Reductions: AsTensor {
         try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
         /// The mean, `sum / count`; NaN without elements.
         try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
-        /// The largest element; NaN if one of them is NaN. It is an error if there are no elements.
+        /// The largest element; NaN if any element is NaN. It is an error if there are no elements.
         try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
-        /// The smallest element; NaN if one of them is NaN. It is an error if there are no
+        /// The smallest element; NaN if any element is NaN. It is an error if there are no
         /// elements.
         try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
-        /// The index of the largest element, or of the first NaN if there is any. If several
-        /// elements are equal, the first one is chosen. For a tuple of dims, the index is row-major
-        /// over the tuple. It is an error if there are no elements.
+        /// The index of the first occurrence of the largest element, or of the first NaN if there
+        /// is any. For a tuple of dims, the index is row-major over the tuple. It is an error if
+        /// there are no elements.
         try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
-        /// The index of the smallest element, as for `argmax`.
+        /// Like [`argmax`](Reductions::argmax), for the smallest element.
         try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see
         /// [`var_with`](Reductions::var_with) for the variance of a sample.
@@ -260,8 +260,8 @@ pub trait Reductions: AsTensor {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
-    /// The variance with `ddof` subtracted from the count: `sum of (x - mean)^2 / (count - ddof)`;
-    /// 1 gives the unbiased estimate for a sample.
+    /// The variance with `ddof` subtracted from the count: `sum of (x - mean)^2 / (count - ddof)`.
+    /// A `ddof` of 1 gives the unbiased estimate for a sample.
     #[panicking_twin]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -405,10 +405,10 @@ pub trait Reductions: AsTensor {
     }
 
     /// Like [`eval`](Reductions::eval), but with the elements stored in the order of `dims`, then
-    /// of the positional axes, the last one fastest.
+    /// of the positional axes; the last axis is the fastest.
     ///
-    /// The tensor is the same, but its order in memory affects speed: if a matrix of weights is
-    /// used often, put the summed dims first.
+    /// The order in memory affects speed: if a matrix of weights is used often, put the summed dims
+    /// first.
     ///
     /// ```text
     /// w                            (Inner, Width), neighbours along Width

@@ -50,8 +50,8 @@ struct ScatterLoops<V, D>(PhantomData<(V, D)>);
 
 impl<V: Dims, D: DimList> ScatterLoops<V, D> {
     const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
-    /// Scattered dims are outermost, so that elements with the same position come in the order of
-    /// the dims as named.
+    /// Scattered dims are outermost, in the order in which they are named, so that elements with
+    /// the same position are combined in this order.
     const ORDER: &'static AxisList =
         &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
 }
@@ -83,8 +83,7 @@ where
     };
     let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
     let mut out = Evaluated::<E::Elem, Y>::of_sizes(filled::<E::Elem, Y>(&sizes, fill)?, &sizes);
-    // The position moves along the loops of the result's dims, but not along those that are
-    // scattered.
+    // Scattered dims have stride 0: the index moves the position instead.
     let mut axes = V::Axes::filled(Axis::default());
     for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
         let kept = D::KEYS.position(key).is_none();

@@ -46,7 +46,6 @@ pub(crate) struct RowBlocks<T> {
 }
 
 impl<T: Element> RowBlocks<T> {
-    /// The blocks of a tensor along one of its dims.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>>(tensor: A, dim: DimInfo<'_>) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
@@ -130,12 +129,11 @@ pub(crate) struct NotedCalls {
 }
 
 impl NotedCalls {
-    /// Starts without calls. Plans show `function` as the name.
+    /// Plans show `function` as the name.
     pub(crate) fn of(function: &'static str) -> Self {
         NotedCalls { function, calls: 0, steps: Vec::new() }
     }
 
-    /// Calls the function.
     pub(crate) fn call<T>(&mut self, call: impl FnOnce() -> T) -> T {
         let (result, steps) = aside(call);
         self.calls += 1;

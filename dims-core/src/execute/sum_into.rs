@@ -37,7 +37,6 @@ use smallvec::SmallVec;
 struct SumAxes<S, R, D, L>(PhantomData<(S, R, D, L)>);
 
 impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
-    /// The summed axes.
     const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
     /// The remaining axes: the dims in the order `L`, then the positional axes.
@@ -57,7 +56,6 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
         }
     }
 
-    /// The dims of the product, for plans.
     fn dims<E: Expr>() -> ProductDims {
         product_dims(E::FACTS.pair, explain::names(L::KEYS))
     }
@@ -67,8 +65,8 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
 /// unified yet, to an array whose axes are the remaining dims `X` in the order `L`, then the
 /// positional axes.
 ///
-/// (Small products are always inlined, as
-/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.)
+/// Small products are always inlined, as
+/// [`sum_of_factors`](crate::execute::reduce::sum_of_factors) explains.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>

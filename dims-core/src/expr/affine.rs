@@ -4,7 +4,7 @@
 use crate::types::brand::DimInfo;
 use smallvec::SmallVec;
 
-/// `offset + sum of coefficient x dim`
+/// `offset + sum of coefficient * dim`.
 #[derive(Clone, Debug)]
 pub struct Affine<'a> {
     /// The constant part.

@@ -1,5 +1,4 @@
-//! Computes the elements of an expression in a given order of all its loop axes, after its operands
-//! are unified.
+//! Computes the elements of an expression in a given order of all its loop axes.
 //!
 //! Elementwise work is planned here. Reductions, contractions, work along lines and assignments
 //! have their own plans.
@@ -163,8 +162,8 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
 /// instructions.
 pub(crate) const SMALL: usize = 64;
 
-/// The elements of an expression whose operands are all contiguous in the same order: one loop, for
-/// the strides known to rustc.
+/// The elements of an expression whose operands are all contiguous in the same order, computed by
+/// one loop.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(
@@ -253,9 +252,9 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
     PlanStep::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
-/// The axes of all operands, in the order of the set, and the number of elements. The types say
-/// that all operands have the same layout. `None` if their sizes differ, or the number of elements
-/// overflows.
+/// The axes of all operands, in the order of the set, and the number of elements. The types must
+/// say that all operands have the same layout. `None` if the operands' sizes differ, or the number
+/// of elements overflows.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);
@@ -302,10 +301,9 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 }
 
 /// [`evaluate_tensor`] for cases that need no plan: all operands have the layout of the result, or
-/// a tensor owns its elements in that layout. Otherwise, and always if there are positional axes,
-/// memory is traced, or types determine the layout (see [`evaluate_typed`]), returns the
-/// expression. (An expression that may reuse the memory of many owned elements takes the planned
-/// path.)
+/// a tensor owns its elements in that layout. Returns the expression in other cases, and also if
+/// there are positional axes, memory is traced, types determine the layout (see
+/// [`evaluate_typed`]), or the planned path may reuse the memory of many owned elements.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
@@ -376,7 +374,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     collect_by::<AnyStride, E>(expr, nest, to)
 }
 
-/// Like [`collect_parts`], by a kernel for the strides known to rustc.
+/// Like [`collect_parts`], by a kernel for strides of kind `W`.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(

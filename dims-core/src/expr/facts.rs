@@ -19,8 +19,8 @@ pub struct Facts {
     pub pair: Option<[Typed; 2]>,
     /// The order of all operands' elements in memory, if their types determine it.
     pub layout: Layout,
-    /// Whether an element takes only a few instructions, the same on every machine. Short lines are
-    /// then computed without a plan.
+    /// Whether an element takes only a few instructions, and its value does not depend on the
+    /// instruction set. Short lines are then computed without a plan.
     pub simple: bool,
     /// Whether any operand owns its elements, so that a result may be written over them.
     pub owns: bool,

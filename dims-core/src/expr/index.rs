@@ -109,8 +109,8 @@ pub struct ComputedIndex<E, X> {
     pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
     pub(crate) dims: &'static [DimKey],
-    /// A dim, and the size that it gets if no operand gives it one: the largest for which the index
-    /// stays within its axis.
+    /// A dim, and its size if no operand gives one: the largest for which the index stays within
+    /// its axis.
     pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,
 }

@@ -75,7 +75,6 @@ impl<T: Element> Keyed<T> {
         positional_row(&self.positional, row);
     }
 
-    /// The elements from `start` on.
     fn elements(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data).moved(self.start as isize)
     }

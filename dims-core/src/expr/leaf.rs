@@ -40,8 +40,7 @@ use kernels::scalar::{Element, Num};
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// The positions of an operand's dims among the loops. They are a constant, so they cost nothing at
-/// run time.
+/// The positions of an operand's dims among the loops, as a constant.
 struct DimPositions<S, U>(PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> DimPositions<S, U> {
@@ -418,8 +417,8 @@ impl<T: Element> Expr for Scalar<T> {
     }
 }
 
-/// A dim as a value: its indices, which count from 0. If rustc cannot know that it has a size, `O`
-/// lists the dim: see [`Open`].
+/// A dim as a value: its indices, which count from 0. If rustc cannot know that the dim has a size,
+/// `O` lists the dim; see [`Open`].
 pub struct Iota<'a, B, O = ()> {
     dim: DimInfo<'a>,
     marker: PhantomData<fn() -> (B, O)>,

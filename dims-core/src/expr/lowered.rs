@@ -3,7 +3,7 @@
 //!
 //! A kernel is instantiated in the crate that runs the expression, so its loops are optimized only
 //! if that crate is. With `[profile.dev.package."*"] opt-level = 3`, a development build has
-//! optimized kernels, but the user's crate is not optimized. There an expression
+//! optimized kernels, but the user's crate is not optimized. In such a build, an expression
 //! [writes](Expr::write) a program for the interpreter, which runs over the same nest with the same
 //! results. Expressions whose programs would not compute the same bits still run as kernels, for
 //! example closures, computed indices, half precision, complex numbers, and quotients of integers.
@@ -14,8 +14,8 @@ use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::Element;
 
-/// Whether this build can run programs instead of kernels. (If not, the code that it guards is not
-/// instantiated.)
+/// Whether this build can run programs instead of kernels. (If not, the code that this constant
+/// guards is not instantiated.)
 pub(crate) const LOWERS: bool = cfg!(all(feature = "std", debug_assertions));
 
 /// Whether expressions with `positions` elements run as programs, if they can.

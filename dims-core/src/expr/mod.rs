@@ -73,7 +73,6 @@ pub struct Raw<'a, T> {
 }
 
 impl<'a, T> Raw<'a, T> {
-    /// Elements along these axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn new(
         elements: Elements<'a, T>,
@@ -314,7 +313,7 @@ impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorO
     }
 }
 
-/// The number of the loop along a dim.
+/// The index of the loop along a dim.
 pub(crate) fn outer(shape: &Shape, key: &DimKey) -> usize {
     shape.position(key).expect("the loops have the dim")
 }

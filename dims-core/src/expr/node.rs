@@ -153,7 +153,6 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pair(&self) -> (ElementsAlong<'_, O::Out>, ElementsAlong<'_, O::Out>) {
-        // The operands of a product have the type of the result.
         let of = "a product has operands of one type";
         let ((a, a_axes), (b, b_axes)) = (self.a.memory(), self.b.memory());
         ((a.same().expect(of), a_axes), (b.same().expect(of), b_axes))

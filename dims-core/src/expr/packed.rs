@@ -170,7 +170,8 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
-        // The type guarantees the order. If the number of axes is the same, no axis is missing.
+        // The type guarantees the order. Equal orders have equally many axes, so the tensor has all
+        // loop axes.
         if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
     }
 

@@ -26,18 +26,18 @@ use kernels::scalar::Num;
 use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
-/// Adds strides. (An axis of size 1 can have any stride, so the sum may overflow; nothing moves
-/// along it.)
+/// Adds strides. An axis of size 1 can have any stride, so the sum may overflow, but no loop uses
+/// this stride.
 fn add(sum: &mut isize, stride: isize) {
     *sum = sum.wrapping_add(stride);
 }
 
-/// One inner dim as a function of the outer dims: `offset + sum of step x dim`.
+/// One inner dim as a function of the outer dims: `offset + sum of step * dim`.
 #[derive(Clone, Debug)]
 pub struct Along {
     /// The inner position if all outer positions are 0.
     pub offset: usize,
-    /// The size that the inner dim must have, if this was built for a known size.
+    /// The size that the inner dim must have, if this size is known.
     pub inner: Option<usize>,
     /// The outer dims, each with its step and its size (`None` for the inner dim's size).
     pub terms: Terms,
@@ -46,7 +46,7 @@ pub struct Along {
 /// Outer dims, each with its step and its size.
 pub type Terms = SmallVec<[(DimKey, isize, Option<usize>); 2]>;
 
-/// One outer dim. (Pushed, because collecting an iterator would move the large key three times.)
+/// One outer dim. (Pushed, because collecting an iterator would move the large key more often.)
 #[inline]
 pub fn term(key: DimKey, step: isize, size: Option<usize>) -> Terms {
     let mut terms = Terms::new();
@@ -115,7 +115,6 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         Remap { inner, changes, marker: PhantomData }
     }
 
-    /// The change of an inner dim, if any.
     fn change(&self, key: &DimKey) -> Option<&Along> {
         change(&self.changes, key)
     }
@@ -144,7 +143,6 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         if own.len() == inner.len() { order.iter().map(place).collect() } else { None }
     }
 
-    /// The sizes of the inner expression.
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.inner.unify::<S, R>(&mut shape)?;

@@ -209,12 +209,10 @@ pub trait LinearAlgebra: Computable {
 
     /// The product summed over dims that both tensors have:
     /// `out[..] = sum over dims of x[.., dims] * y[.., dims]`. For two vectors this is the dot
-    /// product, for two matrices the matrix product. It is one contraction, whatever other dims the
-    /// tensors have.
+    /// product, for two matrices the matrix product.
     ///
-    /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`; rustc reports
-    /// one that is missing. The expression also accepts a dim that only one of the tensors has.
-    /// `contract` and `sum` may add in different orders.
+    /// This is `(x * y).sum(dims)`, except that both tensors must have all of `dims`, which rustc
+    /// checks. `contract` and `sum` may add in different orders.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -16,7 +16,6 @@ pub(crate) struct Still {
     pub(crate) sizes: Sizes,
     /// The axes of the result along which something varies, in the order of the result.
     pub(crate) kept: Order,
-    /// The number of times that each element counts in the reduction.
     times: usize,
 }
 

@@ -49,17 +49,19 @@ impl Drop for Recorder<'_> {
 
 /// Wraps a function so that its first call records it, and later calls run the recorded program.
 ///
-/// It is recorded again for inputs with other sizes, with more or fewer tensors (an optimizer has
-/// no moments before its first step), with other settings (an optimizer after `set_rate` or
-/// `freeze`, another number in a `#[parameters(constant)]` field), or with axes stored in another
-/// order. The 16 most recently called programs are kept: see [`keep`](Jit::keep).
+/// The function is recorded again for inputs with other sizes, with more or fewer tensors (an
+/// optimizer has no moments before its first step), with other settings (an optimizer after
+/// `set_rate` or `freeze`, another number in a `#[parameters(constant)]` field), or with axes
+/// stored in another order. The 16 most recently called programs are kept: see
+/// [`keep`](Jit::keep).
 ///
 /// Name the types of the inputs, because rustc checks the closure before it sees a call:
 /// `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
 /// they are passed by value.
 ///
-/// Several threads can call at once. While one thread records, calls with the same sizes wait. A
-/// call with tensors of an outer gradient or of an outer recording runs the function itself.
+/// Several threads can call at once. While one thread records a program, the calls of other threads
+/// that need this program wait. A call with tensors of an outer gradient or of an outer recording
+/// runs the function itself.
 ///
 /// Captured tensors and numbers keep the values of the recorded call. Side effects happen only when
 /// the function itself runs. See the [module documentation](super).

@@ -24,8 +24,8 @@
 //! # Ok::<(), DimError>(())
 //! ```
 //!
-//! An input is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these,
-//! by reference or by value: see [`RecordInputs`]. Pass state by value and return it, and a whole
+//! Inputs can be tensors, structs with `#[derive(Parameters)]`, optimizers, or tuples of these, by
+//! reference or by value: see [`RecordInputs`]. Pass state by value and return it, and a whole
 //! training step becomes a program:
 //!
 //! ```
@@ -68,8 +68,8 @@
 //! call as an input tensor: see [`Seed`](crate::creation::random::Seed).
 //!
 //! Optimizer settings, and numbers and other `Copy` values in fields with
-//! `#[parameters(constant)]`, must have their recorded values. For other values, [`jit`] records
-//! again.
+//! `#[parameters(constant)]`, must have their recorded values. If one of them differs, [`jit`]
+//! records again.
 
 #[cfg(feature = "std")]
 pub mod engine;

@@ -22,16 +22,16 @@ std::thread_local! {
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims passed to [`dynamic`] since the list was last taken.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
-    /// The current round: a function with dynamic dims is recorded once in each round, at other
-    /// sizes.
+    /// The current round. A function with dynamic dims is recorded once in each round, each time at
+    /// different sizes.
     static ROUND: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
-/// The function is recorded several times, at sizes near 500. Each number in its steps that depends
-/// on dynamic sizes must be a product of at most three of them, a sum of two such products (in both
-/// cases with constant factors and a constant summand), or a fraction such as
+/// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
+/// that depends on dynamic sizes must be a product of at most three of them, a sum of two such
+/// products (in both cases with constant factors and a constant summand), or a fraction such as
 /// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
 /// which usually names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the
 /// recorded sizes.
@@ -101,7 +101,7 @@ pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     }
 }
 
-/// Whether a dim is open, which means that it is dynamic. `size` is its size in the first round.
+/// Whether a dim is open (dynamic). `size` is its size in the first round.
 pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
     number_of(key).is_some_and(|dim| size == size_in(dim, 0))
 }

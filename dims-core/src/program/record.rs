@@ -44,8 +44,9 @@ pub struct Program<In, Out> {
 /// Calls a function once, or several times if dims are [dynamic](super::dynamic), and records its
 /// steps as a program.
 ///
-/// `inputs` is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these,
-/// by reference or by value. The function gets them in the same form: see [`RecordInputs`].
+/// `inputs` can be a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of
+/// these. The function gets inputs by reference or by value, as they are passed: see
+/// [`RecordInputs`].
 ///
 /// # Errors
 ///
@@ -159,8 +160,8 @@ impl<In, Out: Parameters> Program<In, Out> {
             return open.instance(&inputs, &self.result)?.call_checked(inputs);
         }
         let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
-        // From here on, inputs that were moved in have no other owner, unless they share their
-        // memory. So the program can reuse it.
+        // From here on, inputs that were passed by value have no other owner, unless their memory
+        // is shared. So the program can reuse that memory.
         drop(inputs);
         self.run(held, Vec::new())
     }
@@ -208,7 +209,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
         let mut room = ResultMemories::default();
         Out::walk([&*out], &mut Path::new(), &mut room)?;
-        // This leaves `room` as the only owner of the memory.
+        // Otherwise `out` would also own the memory in `room`, and steps could not overwrite it.
         *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
         *out = self.run(inputs, room.0)?;
         Ok(())
@@ -234,8 +235,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// Returns an error if the number of tensors, their sizes or the settings of an input differ
     /// from the recorded ones, if an input belongs to a gradient or to a function that is being
-    /// recorded, if an index is out of range (even if its element is not used, as in a `select`), or
-    /// if memory runs out.
+    /// recorded, if an index is out of range (even if its element is not used, as in a `select`),
+    /// or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)

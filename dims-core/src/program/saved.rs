@@ -44,7 +44,6 @@ impl PartialEq for SavedProgram {
     }
 }
 
-/// The inputs, steps, constants, settings and results of a program.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SavedContent {
@@ -120,7 +119,7 @@ impl SavedContent {
         }
     }
 
-    /// Calls `visit` with all numbers.
+    /// Calls `visit` with the numbers of [`sizes`](Self::sizes), then with those of the recording.
     pub(super) fn numbers(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
         self.sizes(visit);
         self.recording.numbers(visit);

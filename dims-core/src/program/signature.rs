@@ -152,7 +152,7 @@ impl InputTensor {
     }
 }
 
-/// A value in an input, other than a tensor: for example, the decay of an average.
+/// A value in the inputs or results that is not a tensor, such as the decay of an average.
 #[derive(PartialEq)]
 pub(super) struct InputSetting {
     pub(super) path: InputPath,
@@ -160,7 +160,6 @@ pub(super) struct InputSetting {
     pub(super) value: RecordedSetting,
 }
 
-/// The value of a setting.
 pub(super) enum RecordedSetting {
     Value(Box<dyn SettingValue>),
     /// The value as `Debug` writes it, in a restored program.
@@ -215,7 +214,6 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
     }
 }
 
-/// An input, for messages.
 fn input(path: &InputPath) -> String {
     path.named("input")
 }
@@ -238,7 +236,6 @@ pub(super) fn dense<T: Element, S: Dims, R: Rank>(
     Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?))
 }
 
-/// Collects the signature of the inputs it walks over.
 impl Walk<1> for InputSignature {
     type Error = DimError;
     const STATE: bool = true;

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 /// An array of these elements in standard layout.
 ///
-/// Like `Array::from_shape_vec`, but checks only the number of elements. (The checks of
-/// `from_shape_vec` cost about as much as a product of two 4 x 4 matrices.)
+/// Like `Array::from_shape_vec`, but checks only the number of elements. (For small arrays, the
+/// checks of `from_shape_vec` are slow.)
 ///
 /// # Panics
 ///
@@ -25,7 +25,7 @@ pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     unsafe { Array::from_shape_vec_unchecked(shape, data) }
 }
 
-/// Panics unless the sizes multiply to `len`. (If one size is zero, the others are only subject to
+/// Panics unless the sizes multiply to `len`. (If a size is 0, the other sizes must still be within
 /// ndarray's limit.)
 #[cold]
 fn assert_counted(sizes: &[usize], len: usize) {

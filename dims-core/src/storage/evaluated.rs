@@ -49,8 +49,8 @@ impl<T: Clone, S: Dims, R: Rank> Clone for Evaluated<T, S, R> {
 
 /// Memory that a tensor can own: a vector, or a buffer, which may be traced.
 pub(crate) trait IntoElements<T>: Into<Buffer<T>> {
-    /// Whether the memory may be marked by the step that computed it. (A vector never is, so small
-    /// results skip the check.)
+    /// Whether the memory may be marked with the step that computed it. (The memory of a vector
+    /// never is, so no check is needed.)
     #[cfg(feature = "std")]
     const MAY_BE_MARKED: bool;
 }
@@ -158,7 +158,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If there are fewer elements than the size of the axis.
+    /// If the axes reach beyond the elements.
     #[track_caller]
     pub(crate) fn along(data: Vec<T>, axis: usize, sizes: &[usize]) -> Self {
         let own = |at: usize| Axis::new(sizes[at], if at == axis { 1 } else { 0 });
@@ -201,7 +201,6 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.as_mut_ptr().wrapping_add(self.start)
     }
 
-    /// The memory.
     pub(crate) fn buffer(&self) -> &Buffer<T> {
         &self.data
     }
@@ -230,8 +229,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.tell_axes();
     }
 
-    /// Records the axes of the elements in the step that computed them, if there is one, and the
-    /// elements fill the memory contiguously in some order of the axes.
+    /// Records the axes of the elements in the step that computed them. Does nothing if no step is
+    /// recorded for them, or if they do not fill the memory contiguously.
     #[cfg(feature = "std")]
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
@@ -282,7 +281,6 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         &self.named
     }
 
-    /// The positional axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
@@ -447,7 +445,6 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.into_vec()
     }
 
-    /// The memory of all elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_buffer(self) -> Buffer<T> {
         self.data
@@ -528,7 +525,8 @@ fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)
 }
 
 impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
-    /// The memory of all elements for reuse, if `T` is `W` and the memory is not shared.
+    /// The memory of all elements for reuse, if `T` is `W`, the memory is not shared and the
+    /// elements are not traced.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();

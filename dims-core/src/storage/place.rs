@@ -135,13 +135,11 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         &self.named
     }
 
-    /// The positional axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
     }
 
-    /// The computed indices.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn indices(&self) -> &X {
         &self.indices

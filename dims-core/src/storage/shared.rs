@@ -35,12 +35,10 @@ impl<T> SharedElements<T> {
         SharedElements { data: Arc::new(data.into()), start: 0, axes }
     }
 
-    /// The axes.
     pub(crate) fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The size of each axis.
     pub(crate) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.axes.iter().map(|axis| axis.size)
     }

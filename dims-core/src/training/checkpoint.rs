@@ -34,8 +34,7 @@
 //! * `network.layers.3.weight`: the tensor `layers.3.weight` of a value added as `network`.
 //! * `optimizer.mean.layers.3.weight`: the moment `mean` of the parameter `layers.3.weight`, of an
 //!   optimizer added as `optimizer`.
-//! * `optimizer.master.layers.3.weight`: the master weights of this parameter, if it is in half
-//!   precision.
+//! * `optimizer.master.layers.3.weight`: the master weights of this parameter, if it has any.
 //!
 //! The metadata has the names of a tensor's dims under `dims of <tensor>`. For each optimizer, it
 //! has the kind and the names of the moments under `state of <optimizer>`, and the number of steps
@@ -54,7 +53,7 @@
 //!
 //! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
 //! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
-//! arrays. Each text in the metadata is stored as an array of bytes, named `text of ..`:
+//! arrays. Each other text in the metadata is stored as an array of bytes, named `text of ..`:
 //!
 //! ```text
 //! file = numpy.load("network.npz")
@@ -98,15 +97,15 @@ impl Checkpoint {
     }
 
     /// Adds all tensors of a value, except those of fields with `#[parameters(constant)]`. The
-    /// names of the added tensors start with `name`, or have no prefix if `name` is `""`.
+    /// names of the added tensors start with `name`, or have no prefix if `name` is `""`. For the
+    /// state of an optimizer, use [`put_optimizer`](Checkpoint::put_optimizer).
     ///
     /// # Errors
     ///
     /// If a tensor has positional axes, two dims with the same name, or an element type that the
     /// format lacks; if its name is `__metadata__`, which the format reserves; if there already is
     /// a tensor with its name, or an entry `dims of` this name in the metadata; or if a gradient or
-    /// a recorded function traces the tensor. As [`Parameters`], the state of an optimizer has
-    /// positional axes: add it with [`put_optimizer`](Checkpoint::put_optimizer).
+    /// a recorded function traces the tensor.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
         self.put_where(name, parameters, StoredFloats::Same)?;
         Ok(self)
@@ -116,8 +115,8 @@ impl Checkpoint {
     /// inference in half the space or less. With [`Saved::converting_floats`], they can be loaded
     /// as any float type.
     ///
-    /// The greatest finite `f16` is 65,504. Floats that round to more become infinite. Running
-    /// variances can be that large; [`put_bf16`](Checkpoint::put_bf16) has the range of `f32`.
+    /// The greatest finite `f16` is 65,504. Floats whose magnitude rounds to more become infinite.
+    /// [`put_bf16`](Checkpoint::put_bf16) keeps the range of `f32`.
     ///
     /// # Errors
     ///
@@ -129,16 +128,16 @@ impl Checkpoint {
     }
 
     /// Adds the state of an optimizer under a name: its kind, its moments and master weights, and
-    /// the number of its steps. For parameters that have taken fewer steps, because they were
-    /// frozen or added later, it also adds their numbers of steps.
+    /// the numbers of steps.
     ///
-    /// The state covers the parameters with which the last step was called. If you have added or
-    /// removed some since then, call [`prepare`](Optimizer::prepare) first; otherwise
-    /// [`load_optimizer`](Saved::load_optimizer) reports what is missing or not used.
+    /// The state covers the parameters of the last step. If you have added or removed parameters
+    /// since then, call [`prepare`](Optimizer::prepare) first; otherwise
+    /// [`load_optimizer`](Saved::load_optimizer) reports missing or unused tensors.
     ///
     /// # Errors
     ///
-    /// As for [`put`](Checkpoint::put), and if there already is an optimizer with this name.
+    /// As for [`put`](Checkpoint::put); and if there already is an optimizer with this name, or if
+    /// its moments do not fit into memory.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
         name: &str,
@@ -179,7 +178,6 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Adds a tensor of an optimizer's state.
     fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
         if tensor.sizes().len() > tensor.keys().len() {
             return Err(positional_axes(name));
@@ -265,7 +263,7 @@ impl Saved {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is not valid.
+    /// If the file cannot be read, and as for `new`.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let saved = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
@@ -278,7 +276,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// # Errors
     ///
-    /// If the file is not valid.
+    /// If the file is not valid, or is an archive that unpacks to more than the default limit of
+    /// `NpzReader`.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         Ok(Saved { file: File::new(bytes)?, path: None, converting: false })
     }
@@ -300,7 +299,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// # Errors
     ///
-    /// All mismatches in one error: missing and unused tensors, and tensors whose element type,
+    /// The error lists all mismatches: missing and unused tensors, and tensors whose element type,
     /// dims or sizes are not those of the value. On an error, the value is unchanged.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
         *parameters = self.read(name, parameters).map_err(|error| self.located(error))?;
@@ -330,7 +329,6 @@ impl<B: AsRef<[u8]>> Saved<B> {
         self.read_optimizer(name, optimizer, parameters).map_err(|error| self.located(error))
     }
 
-    /// Adds the path of the file to the error.
     fn located(&self, error: LoadError) -> LoadError {
         error.of(self.path.as_deref())
     }
@@ -414,7 +412,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
             // Files of older versions do not name the optimizer. The state belongs to another
-            // optimizer if it has moments that this one lacks.
+            // optimizer if it has a moment that `optimizer` lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();
@@ -470,10 +468,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 }
 
-/// The names of the moments in files that do not name the optimizer, from older versions.
+/// The names of the moments in files of older versions.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
 
-/// The name under which master weights are stored.
 const MASTER: &str = "master";
 
 /// The kind of an optimizer and the names of its moments, for files and messages.
@@ -491,14 +488,12 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// The key for a parameter's own number of steps. It starts with `steps in`, so it differs from
-/// every key of [`steps_of`]. A key such as `steps of optimizer.weight` could also be the one of an
-/// optimizer with the name `optimizer.weight`.
+/// The key for a parameter's own number of steps. It starts with `steps in`, because
+/// `steps of optimizer.weight` could also be the key of an optimizer named `optimizer.weight`.
 fn steps_in(optimizer: &str, parameter: &str) -> String {
     format!("steps in {optimizer} of {parameter}")
 }
 
-/// Joins a name and the name of a part with a dot, or without one if either is empty.
 fn below(name: &str, part: &str) -> String {
     let dot = if name.is_empty() || part.is_empty() { "" } else { "." };
     format!("{name}{dot}{part}")

@@ -29,28 +29,28 @@ pub struct Tile<'t> {
     /// Which elements are wanted; all of them if there is no mask.
     pub mask: Option<&'t [bool]>,
     /// The only loop along which the position differs from that of the previously loaded tile, and
-    /// the difference. `None` is always correct; it is necessary if there was no previous tile, or
-    /// if more loops differ.
+    /// the difference. `None` is always correct, and required if there was no previous tile, or if
+    /// the positions differ along several loops.
     pub moved: Option<(usize, usize)>,
 }
 
 /// A lowered expression: makes the elements of a tile available, one by one.
 ///
-/// Strides, gathers and masks are handled in [`load`](Kernel::load), so that [`get`](Kernel::get)
-/// is straight-line code on contiguous elements, which the compiler vectorises.
+/// Strides, gathers and masks are handled in [`load`](Kernel::load), so that the compiler can
+/// vectorise [`get`](Kernel::get).
 ///
 /// # Safety
 ///
 /// Loops trust the constants and pointers of a kernel. Kernels of one expression may run on several
-/// threads if [`PARALLEL`](Kernel::PARALLEL). Everything that [`starts`](Kernel::starts),
-/// [`steps`](Kernel::steps) and [`pairs`](Kernel::pairs) return points to elements for all
-/// positions of the nest, and a loaded tile has all of its elements.
+/// threads if [`PARALLEL`](Kernel::PARALLEL). Without a fault, everything that
+/// [`starts`](Kernel::starts), [`steps`](Kernel::steps) and [`pairs`](Kernel::pairs) return points
+/// to elements for all positions of the nest, and a loaded tile has all of its elements.
 pub unsafe trait Kernel: Sized {
     /// The type of the elements.
     type Elem: Copy + 'static;
 
     /// Whether every element can be computed, even those that a `select` does not take: there is no
-    /// integer division, which panics for 0, and no call of a user's closure.
+    /// integer division, which panics for 0, and no closure or operation of the user.
     const TOTAL: bool = true;
 
     /// Whether kernels of one expression can run on several threads; `false` if the expression
@@ -80,8 +80,8 @@ pub unsafe trait Kernel: Sized {
     /// vectorises. Then code for the widest vectors is worthwhile.
     const LONG: bool = false;
 
-    /// Whether an operand is the left operand of an operation, and may be broadcast along a tile:
-    /// see [`has_broadcast_operand`](Kernel::has_broadcast_operand).
+    /// Whether loops check that left operands are broadcast: see
+    /// [`has_broadcast_operand`](Kernel::has_broadcast_operand).
     const HAS_LEFT_OPERAND: bool = false;
     /// Like `HAS_LEFT_OPERAND`, for right operands.
     const HAS_RIGHT_OPERAND: bool = false;
@@ -91,16 +91,16 @@ pub unsafe trait Kernel: Sized {
     /// compiled for other kernels.
     const READS: bool = false;
 
-    /// Whether all operands are elements in memory or constants, so that [`pairs`](Kernel::pairs)
-    /// may find pairs of rows. Loops over pairs are not compiled for other kernels.
+    /// Whether [`pairs`](Kernel::pairs) may find pairs of rows. Loops over pairs are not compiled
+    /// for other kernels.
     const PAIRS: bool = false;
 
     /// A copy of everything that [`get_broadcast`](Kernel::get_broadcast) needs to read a tile.
     type TileReader;
 
-    /// Prefetches a tile's elements if they are contiguous. The tile may be past the end of a loop:
-    /// nothing is read. If elements are at computed indices, the tile must be in the nest, and the
-    /// next tile must be loaded without [`moved`](Tile::moved).
+    /// Prefetches a tile's elements if they are contiguous. The tile may be past the end of a loop,
+    /// unless elements are at computed indices. With such indices, the next tile must be loaded
+    /// without [`moved`](Tile::moved).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
@@ -196,11 +196,11 @@ pub unsafe trait Kernel: Sized {
     /// [`pair_reader`](Kernel::pair_reader) need.
     type Pairs;
 
-    /// Finds the operands from `at` on, for a nest that computes pairs of rows. All operands are in
-    /// memory or constants. Operands on one side of operations (the left one if `LEFT`) are
-    /// broadcast along the innermost loop. Operands on the other side are contiguous along it, and
-    /// broadcast along the loop `row`. `along` is the third loop. `paired` is false for an operand
-    /// on the first side. `None` if an operand has other strides or [can fault](Kernel::can_fault).
+    /// Finds the operands from `at` on, for a nest that computes pairs of rows. Operands on one
+    /// side of operations (the left one if `LEFT`) are broadcast along the innermost loop. Operands
+    /// on the other side are contiguous along it, and broadcast along the loop `row`. `along` is
+    /// the third loop. `paired` is false for an operand on the first side. `None` if an operand has
+    /// other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
@@ -291,8 +291,8 @@ pub unsafe fn change<I: Isa, K: Kernel<Elem = bool>>(
         return (first, len);
     }
     let (mut same, mut other) = (0, len - 1);
-    // The search goes on from the guess in steps that double. If a step leaves the remaining range,
-    // it bisects the range instead.
+    // Steps from the guess double. Where a step would leave the remaining range, the range is
+    // bisected.
     let (mut next, mut step) = (*guess, if *guess < other { 1 } else { len });
     while same + 1 < other {
         let middle = if same < next && next < other { next } else { same.midpoint(other) };

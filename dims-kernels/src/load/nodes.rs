@@ -79,7 +79,6 @@ impl<'k> Counter<'k> {
         Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
     }
 
-    /// The position of the first element of a tile.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn first(&self, at: &[usize]) -> isize {
         let steps = at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
@@ -415,8 +414,6 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
     }
 }
 
-/// Casts a pointer to an operand's elements to a pointer to results, if elements and results have
-/// the same size.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())

@@ -1,6 +1,5 @@
-//! Software prefetching while other elements are computed. Hardware prefetchers follow streams, but
-//! the queues for outstanding loads limit how far ahead they run. Nor do the prefetchers run far
-//! ahead of code that computes much for each element, and they start over when a stream ends.
+//! Software prefetching while other elements are computed. Hardware prefetchers run ahead by a
+//! limited distance, and start over when a stream ends.
 
 use crate::load::{Kernel, TILE};
 use crate::machine::prefetch::{per_line, prefetch_lines};
@@ -43,7 +42,6 @@ impl<T: Copy> PrefetchStream<T> {
         PrefetchStream { from: self.from.wrapping_add(done), len: self.len.saturating_sub(done) }
     }
 
-    /// Prefetches `some` elements after the first `done`, unless the stream ends before them.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch(self, done: usize, some: usize) {
         if done < self.len {
@@ -51,8 +49,7 @@ impl<T: Copy> PrefetchStream<T> {
         }
     }
 
-    /// Prefetches `some` elements 32 cache lines after the first `done`. This is how far ahead
-    /// hardware prefetchers run if nothing holds them up.
+    /// Prefetches `some` elements 32 cache lines after the first `done`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch_at_distance(self, done: usize, some: usize) {
         self.prefetch(done + const { 32 * per_line::<T>() }, some);
@@ -62,9 +59,9 @@ impl<T: Copy> PrefetchStream<T> {
 /// The streams that are prefetched while a tile is written.
 #[derive(Clone, Copy)]
 pub struct TilePrefetch<T> {
-    /// The tile's output, prefetched 32 cache lines ahead.
+    /// The tile's output.
     pub output: PrefetchStream<T>,
-    /// The elements of one of the tile's operands, prefetched 32 cache lines ahead.
+    /// The elements of one of the tile's operands.
     pub input: PrefetchStream<T>,
     /// The elements that are read after those of `input`. For each element that is written, one of
     /// these is prefetched.
@@ -94,8 +91,8 @@ impl<T: Copy> TilePrefetch<T> {
         if self.output.len == 0 { TILE } else { const { 8 * per_line::<T>() } }
     }
 
-    /// Prefetches `some` elements of each stream. It is called before the `some` elements after the
-    /// first `done` are written.
+    /// Prefetches `some` elements of each stream, before the `some` elements after the first `done`
+    /// are written.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch(&self, done: usize, some: usize) {
         if self.output.len == 0 {

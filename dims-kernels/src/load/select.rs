@@ -6,8 +6,8 @@ use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// Selects one of two operands by a condition. Elements that are not taken are not read if that
-/// could fail.
+/// Selects one of two operands by a condition. Elements that are not taken are not read if
+/// reading could fail.
 pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,
@@ -16,8 +16,7 @@ pub struct SelectKernel<C, A, B> {
     until: i32,
     /// 0 if the condition holds before that position, -1 if it holds from there on.
     flip: i32,
-    /// The position of the last change that was found, in its tile or line. The search for the next
-    /// change starts there.
+    /// The position of the last change that was found, where the search for the next change starts.
     guess: usize,
 }
 
@@ -132,9 +131,9 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 }
 
 /// Writes a line whose first `until` elements come from one kernel, and the others from another.
-/// Hardware prefetchers follow streams, and a stream ends with each part. So while the first part
-/// is written, the second is prefetched, and while the second is written, the first part of the
-/// next line.
+/// Hardware prefetchers follow streams, and a stream ends with each part. So the second part is
+/// prefetched while the first is written, and the first part of the next line while the second is
+/// written.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
@@ -166,8 +165,7 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
 /// before they are read.
 const MOST_PREFETCHED: usize = 8 * TILE;
 
-/// Writes elements from `at` on. For each written element it prefetches a later element of `own`
-/// and an element of `next`.
+/// Writes elements from `at` on, and prefetches later elements of `own` and elements of `next`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,

@@ -25,7 +25,6 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     start: *const T,
     current: *const T,
     buffer: Vec<T>,
-    /// The packed elements, if any.
     packed: Vec<T>,
     filled: (*const T, usize),
     kind: PhantomData<W>,
@@ -125,7 +124,6 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         self.current = self.buffer.as_ptr();
     }
 
-    /// Gathers the wanted elements one by one, and checks their indices.
     #[inline(never)]
     fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
@@ -182,7 +180,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
 ///
 /// # Safety
 ///
-/// There are `len` elements, the first at `start` and each other one `stride` after the previous.
+/// There are `len` elements, the first at `start` and each later one `stride` after the previous
+/// one.
 #[inline(never)]
 unsafe fn copy_line<T: Copy>(buffer: &mut Vec<T>, start: *const T, stride: isize, len: usize) {
     buffer.clear();
@@ -364,7 +363,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         _: usize,
         step: usize,
     ) -> *const T {
-        // Written so that the compiler sees that it does not depend on the row.
+        // Written so that the compiler sees that the pointer does not depend on the row.
         start.wrapping_offset(step as isize * along)
     }
 

@@ -1,5 +1,4 @@
-//! Tiles, which are pieces of the innermost loop; runs of several rows; and code that writes the
-//! elements of a tile.
+//! Iteration over a nest in tiles or in runs of rows, and code that writes the elements of a tile.
 
 use super::prefetch::TilePrefetch;
 use super::{Kernel, TILE, Tile};
@@ -19,7 +18,7 @@ pub unsafe fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K:
     unsafe { fill_from::<I, K>(kernel, 0, out) };
 }
 
-/// Like [`fill_tile`], in pieces of a few cache lines, with a prefetch before each piece.
+/// Like [`fill_tile`], in pieces, with a prefetch before each piece.
 ///
 /// # Safety
 ///

@@ -38,8 +38,8 @@ pub fn set(order: &[usize]) -> AxisSet {
 
 /// Sorts axes, or items that belong to axes, by a key. The sort is stable.
 ///
-/// It is an insertion sort, since axes are few. The standard library's sort is 15 to 20 kB of code
-/// for each type of key.
+/// It is an insertion sort, since axes are few, and the standard library's sort compiles to much
+/// more code for each type of key.
 pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut at = end;

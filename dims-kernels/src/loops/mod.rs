@@ -1,4 +1,4 @@
-//! Loops: nests over the axes of several operands, the steps of plans, and their listeners.
+//! Loop nests over the axes of several operands, the steps of plans, and listeners for these steps.
 
 pub mod axes;
 #[cfg(feature = "std")]

@@ -1,8 +1,7 @@
 //! Modes are listeners. They are told which steps ran on their thread, where the results are
 //! stored, and which memory was freed.
 //!
-//! A kernel notes its step before it runs. The executor of an operator's step notes that step after
-//! the run. A step is *pending* until [`told`] or a function like it reports the result, [`ran`] is
+//! A noted step is *pending* until [`told`] or a function like it reports the result, [`ran`] is
 //! called, or the next step is noted. Then all modes are told about the step.
 //!
 //! ```text
@@ -52,9 +51,9 @@ pub struct Ran<'r> {
     /// itself a step ([`PlanStep::Calls`]), which is reported after the steps of the calls, and
     /// lists them.
     pub loops: usize,
-    /// The memory of the results. Most steps have one result. The slice is empty if the memory is
-    /// not reported: for example, if the result stays within an operation, as a packed operand of a
-    /// product does, or is not contiguous.
+    /// The memory of the results. The slice is empty if the memory is not reported: for example, if
+    /// the result stays within an operation, as a packed operand of a product does, or is not
+    /// contiguous.
     pub results: &'r [ResultMemory<'r>],
 }
 
@@ -192,7 +191,6 @@ struct Listener {
     loops: usize,
 }
 
-/// A step that was noted, but whose result has not been reported yet.
 struct PendingStep {
     step: PlanStep,
     place: &'static Location<'static>,
@@ -357,7 +355,7 @@ fn tell<T: Element>(data: &[T], is_given: bool) {
     hear(&[ResultMemory { is_given, ..ResultMemory::of(data) }]);
 }
 
-/// Reports this result of the pending step, which an array takes over from the tensor.
+/// Reports this result of the pending step. An array takes the result over from the tensor.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_array<T: Element>(data: &[T]) {
     if is_listening() {
@@ -418,7 +416,6 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     (result, steps.0)
 }
 
-/// Collects the steps of a call.
 struct StepsOfCall(Vec<PlanStep>);
 
 impl Mode for StepsOfCall {

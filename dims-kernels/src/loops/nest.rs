@@ -8,10 +8,7 @@ use alloc::vec::Vec;
 use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
-/// The number of loops that are stored without an allocation.
 const INLINE_LOOPS: usize = 6;
-
-/// The number of strides that are stored without an allocation.
 const INLINE_STRIDES: usize = 16;
 
 /// Loops from the outermost to the innermost, with the strides of each operand.
@@ -68,7 +65,7 @@ impl Nest {
     }
 
     /// One loop over contiguous elements, for this number of operands. `W` says whether the types
-    /// guarantee that they are contiguous.
+    /// guarantee that the operands are contiguous.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
         Nest::line_of(len, operands, W::UNIT)
@@ -179,8 +176,8 @@ impl Nest {
         Self::assemble(&mut loops, outer, false, rows)
     }
 
-    /// Loops over the axes of several groups, merged within each group. The longest loop of a group
-    /// is the last. Also returns the number of loops of each group, at least 1.
+    /// Loops over the axes of several groups, merged within each group. The longest loop of each
+    /// group is its last. Also returns the number of loops of each group, at least 1.
     pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
         let mut loops = MergedLoops::new();
         let mut counts = SmallVec::new();
@@ -205,8 +202,6 @@ impl Nest {
         &self.strides[operand * depth..(operand + 1) * depth]
     }
 
-    /// The loops with their strides. The first `outer` loops run over the result, and so does the
-    /// last if `inner_kept`.
     fn assemble(loops: &mut MergedLoops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
         let (mut outer, mut inner_kept) = (outer, inner_kept);
         if loops.is_empty() {
@@ -299,7 +294,7 @@ impl Nest {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
-        // `part * size / parts` without overflow. Elements of size 0 allow loops this large.
+        // `part * size / parts` without overflow.
         let cut = |part: usize| size / parts * part + size % parts * part / parts;
         (0..parts)
             .map(|part| {
@@ -377,9 +372,7 @@ fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows)
 const MIN_LONG_LOOP: usize = 256;
 
 /// Which operands have to be packed so that the last kept loop can be the innermost one, for
-/// reductions over a short loop. `None` if there is no kept or no reduced loop, the kept loop has
-/// fewer than 32 elements, the reduced loop is not short, there are more than 64 operands, no
-/// operand needs packing, or an operand would not be reused often enough.
+/// reductions over a short loop. `None` if the nest should not be packed.
 fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
     let &(width, axis) = loops[..outer].last()?;
     let &(short, _) = loops[outer..].last()?;

@@ -4,10 +4,7 @@ use crate::loops::axes::sort_few;
 use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
-/// The number of strides that are stored without an allocation.
 const INLINE_STRIDES: usize = 16;
-
-/// The number of operands that are stored without an allocation.
 const INLINE_ROWS: usize = 6;
 
 /// One row of strides for each operand of an expression, in the order in which the expression

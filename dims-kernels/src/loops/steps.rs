@@ -84,9 +84,9 @@ pub enum PlanStep {
         bytes: usize,
     },
     /// A warning that a recorded function captures a large tensor, which is stored in its program.
-    /// It runs nothing.
+    /// The step runs nothing.
     Captured {
-        /// The source location of the first step that reads it, if known.
+        /// The source location of the first step that reads the tensor, if known.
         place: Option<&'static Location<'static>>,
         /// The size of the tensor in bytes.
         bytes: usize,
@@ -183,8 +183,8 @@ impl Loops {
     }
 }
 
-/// The product of the factors. It saturates, because with 32 bits it could overflow for matrices of
-/// a few MiB.
+/// The product of the factors. It saturates, because a 32-bit `usize` could overflow for matrices
+/// of a few MiB.
 fn counted<const N: usize>(factors: [usize; N]) -> usize {
     factors.into_iter().fold(1, usize::saturating_mul)
 }
@@ -195,8 +195,6 @@ pub fn total(steps: &[PlanStep]) -> usize {
 }
 
 impl PlanStep {
-    /// The multiplications and additions of matrix products and attention, each counted as one
-    /// operation.
     fn flops(&self) -> usize {
         match self {
             PlanStep::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),

@@ -1,12 +1,12 @@
-//! Stride kinds: whether the types determine the stride along the innermost loop.
+//! Kinds of strides along the innermost loop of a nest.
 
 /// Whether the types determine the stride along the innermost loop of a nest.
 pub trait StrideKind {
     /// Whether the stride is 1 for every operand. Then it is not checked at run time, and no code
     /// is compiled for other strides.
     const UNIT: bool;
-    /// Whether the result may have rows and columns, along which operands may be constant. If not,
-    /// no code is compiled for reductions of [pairs of rows](crate::reduce::pairs).
+    /// Whether reductions of [pairs of rows](crate::reduce::pairs) are possible. If not, no code is
+    /// compiled for them.
     const PAIRS: bool;
     /// What is known about the stride of an operand whose own type does not determine it.
     type OfAny: StrideKind;

@@ -1,8 +1,9 @@
 //! Run-time dispatch: each loop is compiled for several instruction sets.
 //!
 //! A default build may use only the oldest instructions of its target. So loops are in the `run` of
-//! a [`Task`], which is inlined into functions with `#[target_feature]`. In each of
-//! these, the compiler vectorises them for the function's features. Scalar code gets the facts that it needs as an [`Isa`].
+//! a [`Task`], which is inlined into functions with `#[target_feature]`. There, the compiler
+//! vectorises the loops for the function's features. Scalar code gets the facts that it needs as an
+//! [`Isa`].
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
 //! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
@@ -103,14 +104,12 @@ mod fused {
 pub trait Task {
     /// The result of the work.
     type Out;
-    /// Whether the work is also compiled for AVX-512. Set it for work that does a lot of arithmetic on
-    /// cached elements. Loops that wait for memory do not gain from wider vectors, and vectors that cross
-    /// a cache line are slower.
+    /// Whether the work is also compiled for AVX-512. Set it for work that does a lot of arithmetic
+    /// on cached elements. Loops that wait for memory do not gain from wider vectors.
     #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
-    /// Whether work with `WIDE` waits for memory when there are many elements. If so, the processor's
-    /// [parameters](crate::machine::params) decide, for any number of elements, whether to use
-    /// AVX-512.
+    /// Whether work with `WIDE` waits for memory when there are many elements. If so, the
+    /// processor's [parameters](crate::machine::params) decide whether to use AVX-512.
     #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;
     /// Does the work.

@@ -40,8 +40,8 @@ pub struct AddAtPlaces<T> {
     pub element: PhantomData<T>,
 }
 
-/// The destinations of an operand's elements. The operand is contiguous along the loops, the last
-/// one fastest.
+/// The destinations of an operand's elements. The operand is contiguous along the loops, and the
+/// last loop is innermost.
 #[derive(Clone, Debug)]
 pub struct OperandPlaces {
     /// The destination of the first element.
@@ -86,8 +86,8 @@ impl<T: Num> StepKind for AddAtPlaces<T> {
 }
 
 impl OperandPlaces {
-    /// The loops of more than one position, from the greatest stride to the least. Among loops
-    /// whose elements share destinations, the longest is innermost.
+    /// The loops without those of size 1, by descending absolute stride. Among loops whose elements
+    /// share destinations, the longest is innermost.
     fn order(&self) -> Order {
         let Self { sizes, strides, .. } = self;
         let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1).collect();
@@ -120,7 +120,8 @@ impl OperandPlaces {
     ///
     /// # Panics
     ///
-    /// If a destination is outside the sums, or the loops do not cover the operand.
+    /// If a destination is outside the sums, or if the operand does not have one element for each
+    /// position of the loops.
     fn add<T: Num>(&self, data: &[T], sums: &mut [T::Acc]) -> Result<(), Error> {
         let Self { start, sizes, strides } = self;
         let positions = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
@@ -164,7 +165,6 @@ impl OperandPlaces {
     }
 }
 
-/// `a + b` in the accumulator type.
 #[derive(Clone, Copy)]
 struct AddWidened;
 
@@ -199,7 +199,7 @@ mod tests {
     use core::fmt::Debug;
     use proptest::prelude::*;
 
-    /// The result for operands whose elements are numbers from 1 on.
+    /// The result for operands with the elements `number(1)`, `number(2)` and so on.
     fn run<T: Num>(len: usize, places: &[OperandPlaces], number: fn(usize) -> T) -> Vec<T> {
         let operands = places.iter().cloned().collect();
         let kind = AddAtPlaces::<T> { name: "sum", len, operands, element: PhantomData };
@@ -211,7 +211,7 @@ mod tests {
         execute(&kind, &mut data).expect("there is memory").next::<T>().into_vec()
     }
 
-    /// The same sums by a loop over elements.
+    /// The sums for the elements 1, 2 and so on, by a loop over elements.
     fn expected(len: usize, places: &[OperandPlaces]) -> Vec<i64> {
         let mut sums = vec![0; len];
         for OperandPlaces { start, sizes, strides } in places {
@@ -263,7 +263,7 @@ mod tests {
         };
         let own = windows([4, 100, 3], [300, 2, 1]);
         assert_eq!((&own.order()[..], own.lines()), (&[0, 2, 1][..], 4));
-        // Windows that do not overlap share no destinations.
+        // These windows do not overlap.
         let own = windows([4, 100, 3], [300, 3, 1]);
         assert_eq!((&own.order()[..], own.lines()), (&[0, 1, 2][..], 1200));
     }

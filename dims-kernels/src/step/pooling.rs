@@ -59,7 +59,6 @@ impl<T: Analytic> StepKind for MeanOfParts<T> {
     #[cfg(feature = "std")]
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let pairs = self.parts.pairs();
-        // All elements of a part have the same weight.
         let parts = pairs.chunk_by(|a, b| a.0 == b.0);
         let weights = parts.flat_map(|part| part.iter().map(|_| 1.0 / part.len() as f64));
         let weights = Buffer::from(weights.collect::<Vec<f64>>()).held();
@@ -115,7 +114,6 @@ impl PartSizes {
         (bound(part, 0), bound(part + 1, len - 1))
     }
 
-    /// Combines the elements of each part.
     fn combined<T: Element, W: Copy>(
         &self,
         data: &[T],
@@ -156,8 +154,8 @@ impl PartSizes {
         (0..self.len).flat_map(rows).collect()
     }
 
-    /// The derivative. The loops are over blocks, pairs, and elements of a row. The weight of an
-    /// element in its part varies along the loops `along`.
+    /// The derivative. The loops are over blocks, pairs, and elements of a row. The weights vary
+    /// along the loops `along`.
     #[cfg(feature = "std")]
     fn pull(
         &self,
@@ -195,7 +193,7 @@ impl PartSizes {
                 let many: Vec<usize> =
                     (0..inner).map(|at| part.iter().filter(|&&pair| is_greatest(pair, at)).count()).collect();
                 for &pair in part {
-                    // A NaN result equals none of its elements, so all its shares are NaN.
+                    // A NaN result equals no element, so all its shares are NaN.
                     let share = |at: usize| match many[at] {
                         0 => f64::NAN,
                         many if is_greatest(pair, at) => 1.0 / many as f64,

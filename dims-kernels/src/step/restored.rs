@@ -6,12 +6,12 @@ use crate::trace::saved::SavedType;
 use alloc::sync::Arc;
 use smallvec::SmallVec;
 
-/// A kind, and the types and lengths of its operands and results.
+/// A kind of step, and the types and lengths of its operands and results.
 pub(super) struct Restored {
     pub(super) kind: Arc<dyn StepDerivative>,
     pub(super) takes: SmallVec<[SavedType; 3]>,
     pub(super) yields: SmallVec<[SavedType; 3]>,
-    /// The type and length of the elements that it keeps for its derivative.
+    /// The type and length of the elements that the step keeps for its derivative.
     pub(super) keeps: Option<SavedType>,
 }
 

@@ -32,7 +32,7 @@ use core::any::Any;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// The names of steps whose kinds can have several names.
+/// The names of `MoveRows`, `AddAtPlaces` and `Quantile` steps.
 const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "median", "quantile"];
 
 impl Recording {
@@ -50,7 +50,7 @@ impl SavedRecording {
     }
 }
 
-/// Calls a macro with each element type of a class.
+/// Calls a macro with each numeric element type.
 macro_rules! numbers {
     ($then:ident!($($args:tt)*)) => {
         with_halves!($then!($($args)*
@@ -407,11 +407,11 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
     }
 }
 
-/// Parts of an axis, the number of elements, and the number of results.
+/// Parts of an axis, the number of elements of the operand, and the number of results.
 fn restored_parts([outer, size, len, inner]: [usize; 4]) -> Result<(PartSizes, usize, usize), Error> {
     let (takes, yields) = (checked_volume([outer, size, inner])?, checked_volume([outer, len, inner])?);
     check(size > 0 || yields == 0, "parts have no elements")?;
-    // Parts are computed even if they have no elements.
+    // The derivative lists the rows of all parts even if there are no results.
     check(yields > 0 || len.max(size) <= 1 << 20, "there are too many parts of no elements")?;
     Ok((PartSizes { outer, size, len, inner }, takes, yields))
 }

@@ -116,8 +116,8 @@ fn compared<'m, T: Ordered>(
     &order[..count]
 }
 
-/// Sorts a line, and writes one value for each of the first elements, as many as there is room for.
-/// Equal elements keep their order.
+/// Sorts a line, and fills `out` with values of its first elements. Equal elements keep their
+/// order.
 fn write_first<T: Ordered, U>(
     line: &[T],
     descending: bool,
@@ -146,14 +146,14 @@ fn write_first<T: Ordered, U>(
 pub enum SortWanted {
     /// The elements in order.
     Values,
-    /// The previous position of each element on its line.
+    /// The position of each element on its line before sorting.
     Positions,
     /// First the elements, then the positions.
     Both,
 }
 
-/// Sorts the elements of each line; equal elements keep their order. Operand: `lines` lines of
-/// `len` elements. Results: as many lines.
+/// Sorts the elements of each line; equal elements keep their order. Operand and results: `lines`
+/// lines of `len` elements.
 #[derive(Clone, Debug)]
 pub struct SortLines<T> {
     /// The number of lines.
@@ -396,9 +396,8 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
 
-/// The positions of the two elements between which a quantile lies, the lower one first: the `at`th
-/// in order, and the next one, if there is one. If the line has a NaN, both are the position of the
-/// first NaN.
+/// The positions of the `at`th element in ascending order and of the next one; the same position
+/// twice if there is no next one. If the line has a NaN, both are the position of the first NaN.
 fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize, usize) {
     if let Some(nan) = line.iter().position(|value| value.is_nan()) {
         return (nan, nan);
@@ -428,8 +427,7 @@ fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepRe
     if both { results.and(at) } else { results }
 }
 
-/// The derivative of `count` elements chosen from each line of `len`: it goes to the positions of
-/// these elements.
+/// The derivative of `count` elements chosen from each line of `len`.
 #[cfg(feature = "std")]
 fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let field = taken(step, len, count, 0)?;
@@ -453,8 +451,8 @@ fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Fie
     ))
 }
 
-/// Computes `count` elements for each line of `len`, on several threads. Each thread has its own
-/// memory for lines.
+/// Computes `count` elements for each line of `len`, on at most `threads` threads. Each thread has
+/// its own memory for lines.
 fn each_line<T: Element, U: Element, M: Send>(
     data: &[T],
     len: usize,
@@ -481,8 +479,8 @@ fn each_line<T: Element, U: Element, M: Send>(
     Ok(out)
 }
 
-/// Works on each line of `len` elements in place, on several threads. Each thread has its own
-/// memory for lines.
+/// Works on each line of `len` elements in place, on at most `threads` threads. Each thread has its
+/// own memory for lines.
 fn in_place<T: Element, M: Send>(
     data: &mut [T],
     len: usize,

@@ -26,9 +26,9 @@ impl Gradients {
 
 /// The gradients of outputs, each with its cotangent, with respect to the nodes `by`.
 ///
-/// They are recorded as steps, to be differentiated or run again, in three cases: if
-/// `always_record` is set, if a cotangent is traced, or if the outputs depend on variables of calls
-/// that have not ended. The calls in `own`, which are the caller's, do not count.
+/// They are recorded as steps, to be differentiated or run again, if `always_record` is set, if a
+/// cotangent is traced, or if the outputs depend on variables of calls that have not ended. The
+/// calls in `own`, which are the caller's, do not count.
 ///
 /// The outputs are dropped at the start, and each step after its pull-back. If nothing else holds
 /// the program, the values that a step has read are freed during the backward pass.
@@ -179,7 +179,7 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        // A part with one position, such as a copy, reads the cotangent itself and can pass it on.
+        // A part with one position reads the cotangent itself, so that a copy can pass it on.
         let given = match one(cotangent) {
             Some(kind) if field.sizes.iter().any(|&size| size > 1) => Field::ones(&field.sizes, kind),
             _ => Field::held(&field.sizes, cotangent, place.clone()),

@@ -1,4 +1,4 @@
-//! Computes the elements of fields, and the positions of elements along loops.
+//! Computes the elements of fields.
 
 use crate::error::Error;
 use crate::loops::axes::{Order, Sizes, sort_few};
@@ -22,7 +22,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Calls a function that is generic in the element type, for a float type.
+/// Calls a generic function with the float type of a [`DType`].
 macro_rules! floats {
     ($dtype:expr, $f:ident($($arg:expr),* $(,)?)) => {
         match $dtype {
@@ -39,7 +39,7 @@ macro_rules! floats {
 
 pub(crate) use floats;
 
-/// Marks elements as the result of a rule, if there is one.
+/// Marks elements as the result of a rule, if a rule is given.
 pub(crate) fn stepped<T: ProgramOutput + Real>(
     data: Vec<T>,
     rule: Option<impl crate::trace::Rule + 'static>,
@@ -53,9 +53,8 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
 /// Names for unnamed loops in plans.
 pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
-/// The loops along which a place varies, from the greatest stride to the least. Loops along which
-/// its table varies come first. If several loops have the same stride, such as a window and its
-/// positions, the longest is innermost.
+/// The loops along which a place varies, by descending absolute stride. Loops along which its table
+/// varies come first. Among loops of equal stride, the longest is innermost.
 pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
     sort_few(&mut order, |&axis| {
@@ -65,7 +64,7 @@ pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     order
 }
 
-/// Whether the loops along which a place varies go over `len` elements, each of them once.
+/// Whether the loops along which a place varies are contiguous over the elements `0..len`.
 pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;
@@ -80,8 +79,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field that is added unchanged, if it stores the elements contiguously, in the
-/// order in which they are added.
+/// The memory of a field that is added unchanged, if it starts with the elements, contiguous in the
+/// returned order.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,
@@ -102,7 +101,7 @@ pub(super) struct Dense<T> {
 
 /// The loops of a field that is summed into a place.
 pub(super) struct SumLoops {
-    /// The loops along which the place and the field vary.
+    /// The loops along which both the place and the field vary.
     pub(super) order: Order,
     /// The loops along which only the field varies. They are summed over.
     pub(super) reduced: Order,
@@ -170,7 +169,7 @@ impl Field {
     }
 }
 
-/// The memory that a field reads, held while it is read.
+/// Holds the memory that a field reads.
 pub(super) struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
 impl HeldMemories {
@@ -252,7 +251,7 @@ pub(crate) fn filled<T: ProgramOutput + Real>(len: usize) -> Result<Vec<T>, Erro
 pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
     let len = order.iter().map(|&axis| field.sizes[axis]).product();
     if field.sizes.contains(&0) {
-        // Operands may have no elements although the loops of the order have positions.
+        // Operands may have no elements even if `len` is not 0.
         let mut out = reserve(len)?;
         out.resize(len, T::default());
         return Ok(out);
@@ -364,7 +363,6 @@ pub(super) fn add_at<T: Num>(
     order: &[usize],
 ) {
     let from = StridedPlace::contiguous(sizes, order);
-    // The loops along which the place varies. The innermost, over adjacent elements, is last.
     let loops = kept(place, sizes);
     let Some((&last, outer)) = loops.split_last() else {
         let table = place.table.as_ref().map_or(0, |table| table.at(0));

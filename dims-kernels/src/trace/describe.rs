@@ -5,7 +5,7 @@ use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::string::String;
 
 impl ScalarProgram {
-    /// The program as text. Operations that are nested too deeply are written as `..`.
+    /// The program as text. Deeply nested values are written as `..`.
     pub fn describe(&self) -> String {
         self.describe_value(self.result())
     }
@@ -23,7 +23,7 @@ impl ScalarProgram {
         self.instructions().iter().filter(is_operation).count()
     }
 
-    /// The program as text, with `name` for the names of its operands.
+    /// The program as text. `name` gives the names of the operands that it loads.
     pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
         self.describe_by(self.result(), name)
     }

@@ -25,8 +25,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// The parts, added to `len` zeros. If `recorded` is set and an operand is traced, the result is
-/// traced as well.
+/// The parts, added to `len` zeros. If `recorded` is set and a part is traced, the result is traced
+/// as well.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     floats!(dtype, held(parts, len, recorded))
 }
@@ -41,8 +41,8 @@ fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> 
     Ok(Buffer::from(data).held())
 }
 
-/// The sum. Half precisions are summed in single precision and rounded once, unless a single part
-/// writes all elements.
+/// The sum of the parts. Half precisions are summed in single precision and rounded once, unless a
+/// single part writes all elements.
 fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let is_half = size_of::<T>() < size_of::<f32>();
     if !is_half || matches!(parts, [part] if covers(&part.place, &part.field.sizes, len)) {
@@ -55,7 +55,7 @@ fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<
     Ok(out)
 }
 
-/// The sum, in the precision of the elements.
+/// The sum of the parts, in the precision of `T`.
 fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let mut out: Option<Vec<T>> = None;
     let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
@@ -92,7 +92,6 @@ fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>,
     out.map_or_else(|| filled(len), Ok)
 }
 
-/// Adds a part to elements.
 pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
     let Part { field, place } = part;
     if !field.sizes.contains(&0) {

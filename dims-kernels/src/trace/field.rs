@@ -1,4 +1,4 @@
-//! Fields: a program over operands along loops, with an element for each position.
+//! Fields: programs over operands along loops.
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
@@ -63,8 +63,8 @@ impl Field {
         Field::of(sizes, FieldSource::Memory(Arc::clone(held)), place)
     }
 
-    /// Elements of a type that programs do not know, for a rule that reads the memory itself.
-    /// Programs read zeros.
+    /// Elements of a type that programs do not know, for a rule that reads the memory itself. The
+    /// field's program yields zeros.
     pub fn unknown(sizes: &[usize], held: &Arc<dyn Held>, place: StridedPlace) -> Self {
         let mut build = Builder::new();
         let zero = build.float(0.0, RegisterKind::F64);
@@ -76,8 +76,8 @@ impl Field {
         }
     }
 
-    /// The same loops without operands, for a rule that only needs sizes. This way the rule does
-    /// not keep the operands in memory.
+    /// The same loops without operands, for a rule that only needs sizes and must not keep the
+    /// operands in memory.
     pub(crate) fn loops_alone(&self) -> Self {
         let mut build = Builder::new();
         let zero = build.float(0.0, RegisterKind::F64);
@@ -196,7 +196,7 @@ impl Field {
         field
     }
 
-    /// The elements at the origin of all loops except these.
+    /// The elements at the origin of all loops except `axes`.
     pub fn only(&self, axes: &[usize]) -> Field {
         let mut field = self.clone();
         let others: Vec<usize> = (0..field.sizes.len()).filter(|axis| !axes.contains(axis)).collect();

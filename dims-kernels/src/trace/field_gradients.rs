@@ -18,8 +18,7 @@ impl Field {
         self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }
 
-    /// The gradients with respect to the requested nodes, as one program; `None` if the field
-    /// depends on none of them.
+    /// The gradients with respect to the requested nodes, as one program; `None` if all are 0.
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
         let traced = |operand: &FieldOperand| {
             operand.source.is_float() && operand.source.node().is_some_and(|node| asked(node.id))
@@ -68,8 +67,10 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// Like [`parts`](Self::parts), but values with one element for each position are computed in
-    /// one pass if at least two gradients use them. If `recorded`, each such value is a step.
+    /// Like [`parts`](Self::parts), but values with one element for each position and the same
+    /// memory order are computed in one pass if at least two gradients use them, and if all
+    /// gradients are `f32`s or all are `f64`s. If `recorded` is set and the field is traced, each
+    /// computed value is a step.
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));

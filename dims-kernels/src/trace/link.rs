@@ -2,12 +2,12 @@
 //!
 //! Any expression can be recorded, so all programs refer to the code that records. Its large parts,
 //! including the interpreter of [scalar programs](crate::program), are reached through pointers
-//! that the first variable sets. In builds without debug assertions, a program without variables
-//! does not refer to these parts, so they are not linked.
+//! that are set when a variable is made or a recording is restored. In builds without debug
+//! assertions, a program that does neither does not refer to these parts, so they are not linked.
 
 use std::sync::OnceLock;
 
-/// A value that the first variable sets.
+/// A value that is set when the first variable is made or the first recording is restored.
 pub(super) struct Linked<T>(OnceLock<T>);
 
 impl<T> Linked<T> {
@@ -19,7 +19,7 @@ impl<T> Linked<T> {
         self.0.get_or_init(|| value);
     }
 
-    /// The value. It is set, because nothing is traced without a variable.
+    /// The value. Panics if it is not set: then nothing has been traced yet.
     pub(super) fn get(&self) -> &T {
         self.0.get().expect("the first variable has set the pointers")
     }

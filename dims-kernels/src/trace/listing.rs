@@ -88,7 +88,7 @@ impl ListedPlace {
         ListedPlace { file, line, column, location: Some(place) }
     }
 
-    /// The location, unless the program was saved and restored.
+    /// The location, unless the recorded function was saved and restored.
     pub fn location(&self) -> Origin {
         self.location
     }
@@ -136,7 +136,7 @@ pub struct ListedStep {
     pub value: ListedValue,
     /// The operation as text, with the names of the values that it reads.
     pub operation: String,
-    /// The number of scalar operations.
+    /// An estimate of the number of scalar operations.
     pub operations: usize,
 }
 
@@ -256,7 +256,7 @@ impl Lister {
         name
     }
 
-    /// The operation of a step as text, and its number of scalar operations.
+    /// The operation of a step as text, and its estimated number of scalar operations.
     fn step(&mut self, node: &Node) -> (String, usize) {
         match &node.step {
             NodeStep::Variable(_) => (String::from("a variable"), 0),
@@ -288,7 +288,7 @@ impl Lister {
         }
     }
 
-    /// A field as text, and its number of scalar operations.
+    /// A field as text, and its estimated number of scalar operations.
     fn field(&mut self, field: &Field, origin: Origin) -> (String, usize) {
         let names: Vec<String> = field.operands.iter().map(|own| self.operand(own, origin)).collect();
         let text = field.program.describe_with(&|number| names[number as usize].clone());

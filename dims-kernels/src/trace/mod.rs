@@ -92,7 +92,6 @@ impl Marker for Arc<Node> {
     }
 }
 
-/// Buffers whose elements a recorded program knows.
 impl<T: Send + Sync + 'static> Buffer<T> {
     /// Elements computed by a step of a recorded program.
     pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
@@ -109,14 +108,14 @@ impl<T> Buffer<T> {
     }
 }
 
-/// Sets the pointers to code that [only programs with gradients need](link).
+/// Sets the [linked](link) pointers.
 fn link_gradients() {
     record::link();
     rules::link();
     updates::link();
 }
 
-/// Sizes, strides or numbers of loops.
+/// Sizes, strides or indices of loops.
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
 /// The index of the element at each position of some loops: `offset + sum of position * stride`,
@@ -127,7 +126,7 @@ pub struct StridedPlace {
     pub offset: isize,
     /// The stride along each loop.
     pub strides: PerLoop<isize>,
-    /// Offsets from a table, for elements at computed places.
+    /// The table of the offsets to add.
     pub table: Option<Box<Table>>,
 }
 
@@ -141,7 +140,7 @@ pub struct Table {
     bounds: (isize, isize),
     /// The stride in the table along each loop.
     strides: PerLoop<isize>,
-    /// The source of the offsets, if a program must compute them again.
+    /// The source of the offsets, if each run of the recorded program computes them again.
     source: Option<Arc<TableSource>>,
 }
 
@@ -150,7 +149,7 @@ pub struct Table {
 #[derive(Clone)]
 struct TableSource {
     indices: Vec<TableIndex>,
-    /// The loops along which the offsets are contiguous.
+    /// The order of loops in which the offsets are contiguous.
     order: PerLoop<usize>,
 }
 
@@ -199,7 +198,7 @@ impl Table {
     /// If an index is out of range.
     pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
         let mut offsets = if index.is_hollow() {
-            // Each call of the program computes them.
+            // Each run computes the offsets.
             vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
         } else {
             compute::mapped::<isize>(&index, order)?
@@ -218,7 +217,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The least and the greatest offset. For offsets that each call computes, the bounds of all
+    /// The least and the greatest offset. For offsets that each run computes, the bounds of all
     /// possible offsets.
     fn reach(&self) -> (isize, isize) {
         let Some(source) = &self.source else { return self.bounds };
@@ -422,7 +421,7 @@ impl NodeStep {
     }
 }
 
-/// A step whose gradient consists of parts.
+/// A step that is not a sum of parts, but has a gradient that consists of parts.
 pub trait Rule: Send + Sync {
     /// The name of the step.
     fn name(&self) -> &'static str;
@@ -441,10 +440,9 @@ pub trait Rule: Send + Sync {
     /// Frees the data that only the gradient needs.
     fn end_gradients(&mut self) {}
 
-    /// The gradient: parts that add to the gradients of operands, `d operand += ..`. `value` has
-    /// the elements of the result, and `cotangent` one element for each of them. A rule may
-    /// overwrite the cotangent if nothing else holds its memory. `recorded` says whether the
-    /// pull-back is recorded as well.
+    /// The gradient: parts that add to the gradients of operands. `value` has the elements of the
+    /// result, and `cotangent` one element for each of them. A rule may overwrite the cotangent if
+    /// nothing else holds its memory. `recorded` says whether the pull-back is recorded.
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -576,8 +574,6 @@ impl Node {
     pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
         let mut calls = step.calls();
         if !dtype.is_float() {
-            // Elements that are not floats are known only to calls that record a function to run it
-            // again.
             calls.retain(|call| call.records);
         }
         Node::of_calls(dtype, len, step, origin, calls)
@@ -670,9 +666,7 @@ impl Node {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the elements were read. If a variable was read, but no step adds to the gradient
-    /// with respect to it, that gradient is 0. A variable that was not read may be reported as
-    /// unused.
+    /// Whether the elements were read. A variable that was not read may be reported as unused.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }

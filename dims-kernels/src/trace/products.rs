@@ -32,7 +32,7 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-/// The most values that are visited to find the factors of a contraction.
+/// The greatest number of values that are visited to find the factors of a contraction.
 const MOST_FACTORS: usize = 128;
 
 /// The factors of a sum of products and its constant factor, if the sum is worth computing as a
@@ -202,7 +202,6 @@ impl ProductOfFields<'_> {
         self.field.names.as_ref().map_or_else(unnamed, |names| names[axis])
     }
 
-    /// Whether the sum is worth computing as a contraction.
     fn is_worthwhile<T: 'static + Real>(&self, fields: &[Field]) -> bool {
         let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
         let (sizes, order) = (self.sizes(), self.order);
@@ -249,7 +248,7 @@ impl ProductOfFields<'_> {
 
 impl ScalarProgram {
     /// Whether one of the products that the [factors](ScalarProgram::factors) come from is a
-    /// product of the chain rule, in which 0 times anything is 0.
+    /// product of the chain rule.
     fn has_chain(&self) -> bool {
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
@@ -264,8 +263,8 @@ impl ScalarProgram {
     }
 
     /// The factors of the result, and its constant factor. If more than [`MOST_FACTORS`] values
-    /// would be visited, the result counts as one factor, because a few nested squares have
-    /// millions of factors.
+    /// would be visited, the result counts as one factor, because nested squares can have millions
+    /// of factors.
     pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
         let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);

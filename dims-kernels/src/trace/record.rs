@@ -300,7 +300,7 @@ impl<'w> Writer<'w> {
     /// A user's operation.
     pub fn call(&mut self, function: Own, name: &'static str, operands: &[Register]) -> Register {
         match function {
-            // It may panic, and it must be called only with elements that are used.
+            // The operation may panic, and must be called only with elements that are used.
             _ if self.exact => self.opaque(name),
             Some(function) => {
                 let value = self.build.call(&function, operands);
@@ -389,7 +389,7 @@ impl<'w> Writer<'w> {
     ///
     /// # Panics
     ///
-    /// If no variable has been made yet.
+    /// If no variable has been made and no recording has been restored.
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
         (FINISH.get())(self, value, sizes, rows)
     }
@@ -430,8 +430,8 @@ impl<'w> Writer<'w> {
         }
         // Removes operands that only indices read, and merges equal operands.
         let distinct = field.with_distinct_operands();
-        // The kernel of `if x == x { y } else { y }` reads `x`, which the distinct operands lack.
-        // It must not run if `x` has no elements.
+        // The kernel of `if x == x { y } else { y }` reads `x`, although the distinct operands do
+        // not include it, and must not run if `x` has no elements.
         Ok(if field.is_hollow() && !distinct.is_hollow() { field } else { distinct })
     }
 }
@@ -515,7 +515,6 @@ fn nothing(dtype: DType, sizes: &[usize]) -> FieldOperand {
 }
 
 impl RecordedLeaf<'_> {
-    /// The type of the elements.
     fn dtype(&self) -> DType {
         match &self.memory {
             LeafMemory::Shared(held, _) => held.dtype().expect("programs read types that they know"),
@@ -547,8 +546,8 @@ impl RecordedLeaf<'_> {
                 place.table = table.map(|own| Box::new(own.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
-            // An array without elements has a stride of 0 along all axes, even if their size is not
-            // 0.
+            // An array without elements has a stride of 0 along all axes, including those whose
+            // size is not 0.
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
                 // All elements that an index may select are copied, along additional loops.
@@ -601,7 +600,7 @@ impl RecordedLeaf<'_> {
     }
 }
 
-/// The distance of each position of some loops from the origin, in their order.
+/// The offset of each position of some loops from the origin, in the order of the loops.
 fn positions<'a>(
     sizes: &'a [usize],
     order: &'a [usize],

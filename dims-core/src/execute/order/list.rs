@@ -10,9 +10,9 @@ use crate::types::set::{Bound, Dims, Keys, NamedOnce, NoDim};
 use crate::types::tuples::{each_tuple, fold, fold_back, nested};
 use ndarray::NewAxis;
 
-/// The axes that `order` makes. Each is a dim, a tuple of dims flattened into one axis (last dim
-/// fastest), or `NewAxis`, an axis of size 1. [`Each`] is a tuple of dims that become one axis
-/// each.
+/// The axes that `order` makes. An axis is a dim, a tuple of dims flattened into one axis (last
+/// dim fastest), or `NewAxis`, an axis of size 1. [`Each`] makes a separate axis of each dim in a
+/// tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"
@@ -70,8 +70,7 @@ pub trait OrderAxis {
     fn check_given(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
-/// The number of dims of each axis of an order, as a constant: 1 for a dim, its length for a tuple,
-/// 0 for `NewAxis`.
+/// The number of dims of each axis of an order: 1 for a dim, 0 for `NewAxis`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Groups {
@@ -85,12 +84,10 @@ const MOST_AXES: usize = 26;
 impl Groups {
     const EMPTY: Self = Groups { len: 0, dims: [0; MOST_AXES] };
 
-    /// One axis with this number of dims.
     const fn one(dims: usize) -> Self {
         Self::EMPTY.with(dims)
     }
 
-    /// `count` axes with one dim each.
     const fn singles(count: usize) -> Self {
         let mut groups = Self::EMPTY;
         while groups.len < count {
@@ -106,7 +103,6 @@ impl Groups {
         self
     }
 
-    /// These axes, then those of `other`.
     const fn join(mut self, other: &Self) -> Self {
         let mut at = 0;
         while at < other.len {
@@ -116,7 +112,6 @@ impl Groups {
         self
     }
 
-    /// The number of dims of each axis, as a slice.
     pub(crate) const fn as_slice(&self) -> &[usize] {
         self.dims.split_at(self.len).0
     }
@@ -176,7 +171,6 @@ macro_rules! groups {
 
 each_tuple!(groups);
 
-/// An axis of size 1 without a dim.
 #[diagnostic::do_not_recommend]
 impl OrderAxis for NewAxis {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

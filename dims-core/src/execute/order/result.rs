@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use ndarray::{Array, ArrayD, Dim, IxDyn};
 
-/// The result of `order`, which depends on the remaining dims. If there are none, it is an array,
-/// or a single element if it has no axes. Otherwise it is a tensor with the new positional axes on
-/// the left.
+/// The dims that remain after `order`. They determine its result: without remaining dims, an array,
+/// or a single element if there are no axes; otherwise a tensor with the new positional axes on the
+/// left.
 pub trait OrderResult<T, R: Rank>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

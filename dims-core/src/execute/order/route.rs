@@ -31,8 +31,7 @@ pub(crate) enum OrderRoute<'e, T> {
     Nest,
 }
 
-/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants. The
-/// sizes are known only at run time.
+/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
 impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
@@ -59,7 +58,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
-    /// Whether there are few enough axes to copy few elements one by one.
+    /// Whether the order is [plain](Ordering::PLAIN), with few enough axes to copy few elements one
+    /// by one.
     const IS_FEW: bool = Self::PLAIN && Self::ORDER.as_slice().len() <= FEW;
 
     /// The number of operands of `E`, if their types say that all are stored in this order.
@@ -67,8 +67,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
     }
 
-    /// The elements and sizes of a tensor that owns them in this order, as most results of
-    /// reductions do.
+    /// The elements and sizes of a tensor that owns its elements in this order; otherwise the
+    /// expression.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
         if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
@@ -111,7 +111,6 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         (fits && len <= SMALL).then_some((elements, own, len))
     }
 
-    /// Chooses how to compute an expression in this order.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn route<E: Expr>(expr: &E) -> OrderRoute<'_, E::Elem> {
         if is_heard() {
@@ -198,7 +197,6 @@ fn grouped_sizes(
     Ok(sizes)
 }
 
-/// The sizes of few axes.
 #[inline]
 pub(super) fn few_sizes(axes: &[Axis; FEW]) -> [usize; FEW] {
     axes.map(|axis| axis.size)

@@ -71,8 +71,8 @@ fn made_adjacent(own: &[usize], listed: &[usize]) -> Option<Order> {
 }
 
 /// Evaluates a tensor and applies `work` along the axes `along`, block by block. These axes are
-/// adjacent in `order`. The result is stored in this order, except that reused elements keep theirs
-/// if `along` is one axis.
+/// adjacent in `order`. The result is stored in this order, except that reused elements may keep
+/// their own order if `along` is one axis.
 #[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,
@@ -158,7 +158,6 @@ impl Blocks {
         });
     }
 
-    /// Works on elements in memory, in place.
     #[track_caller]
     fn in_place<T: Element, W: LineOp<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
         let threads = threads::parts(self.len);

@@ -80,7 +80,6 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
         }
     }
 
-    /// The dims of the product, for plans.
     pub(super) fn dims<E: Expr>() -> ProductDims {
         let name = |&axis: &usize| explain::name(S::KEYS, axis);
         product_dims(E::FACTS.pair, Self::KEPT.as_slice().iter().map(name).collect())
@@ -244,7 +243,6 @@ pub(super) fn result_of<T, S: Dims, R: Rank>(
     Named::from_expr(Evaluated::laid_out(data, &sizes_of(kept, sizes)))
 }
 
-/// The sizes of some axes.
 fn sizes_of(axes: &[usize], sizes: &[usize]) -> SmallVec<[usize; 8]> {
     axes.iter().map(|&axis| sizes[axis]).collect()
 }

@@ -23,11 +23,10 @@ type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Ran
 type Both<'a, O, T, A, B, U> =
     Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
 
-/// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where norms are at least `eps`. `U`
-/// is the union of the tensors' dims, and `X` are the dims of `U` without those of `D`.
+/// `(sum of x * y) / (norm of x * norm of y)` over the dims `D`, where norms are at least `eps`.
+/// `U` is the union of the tensors' dims, and `X` are the dims of `U` without those of `D`.
 ///
-/// This is one pass, unless an operand is traced. Then it is a product and two norms, each with a
-/// derivative.
+/// This is one pass, unless an operand is traced: the derivative needs a product and two norms.
 #[track_caller]
 pub(crate) fn cosine<A, B, D, U, X>(
     a: &A::Expr,
@@ -60,7 +59,6 @@ where
     )
 }
 
-/// The cosine composed of a product and norms.
 #[track_caller]
 fn composed<A, B, D, U, X>(
     a: &A::Expr,

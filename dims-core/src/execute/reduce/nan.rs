@@ -41,7 +41,6 @@ where
     sum::<NumbersOf<A, _>, D, X>(&Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) })
 }
 
-/// A quotient of two results.
 #[track_caller]
 fn quotient<T: Real, X: Dims, R: Rank>(
     sum: Named<T, X, R>,

@@ -60,9 +60,9 @@ impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
 /// Whether the sum is a contraction whatever the sizes are, so that no fused loop over the product
 /// is compiled.
 ///
-/// A contraction stores factors that are computed. So only the right factor must be in memory: a
-/// computed left factor is often small, a single row when one token is decoded, but a right one may
-/// be a large matrix, such as converted weights, which a fused loop need not store.
+/// A contraction stores computed factors. A computed left factor is often small, but a computed
+/// right factor may be a large matrix, such as converted weights, which a fused loop does not
+/// store. So the right factor must be in memory.
 const fn is_always_contraction<F: FactorDims, E: Expr>() -> bool {
     F::ARE_MATRICES && E::FACTS.factors == 2 && E::FACTS.factors_in_memory & 0b10 != 0
 }
@@ -177,7 +177,7 @@ const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX
 
 /// The sum of a product of two tensors in memory, and the order of the result's axes in memory.
 /// `positions` are those of the tensors' axes among the loops. (This part does not depend on dims,
-/// so it is compiled once for each element type, mostly in `dims-kernels`.)
+/// so it is compiled once for each element type.)
 #[track_caller]
 fn sum_of_memory<T: Num>(
     ((a, a_axes), (b, b_axes)): (ElementsAlong<'_, T>, ElementsAlong<'_, T>),

@@ -30,10 +30,8 @@ pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, 
 pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
 /// Decompositions of matrices along two dims of a tensor, and quantities computed from them. All
-/// other dims are a batch. The methods run immediately. In a batch, real matrices with at most 16
-/// rows, columns and right-hand sides are computed several at once (on x86-64, this requires AVX2
-/// and FMA). The crate `faer` computes larger and complex matrices, and
-/// [`eig`](Decompositions::eig).
+/// other dims are a batch. The methods run immediately. Several small real matrices of a batch may
+/// be computed at once. For larger and complex matrices, the crate `faer` is used.
 ///
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
@@ -42,8 +40,8 @@ pub trait Decompositions: Computable {
     /// The QR decomposition, `a[i, j] = sum over k of q[i, k] * r[k, j]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
     ///
-    /// The gradient requires the first `n` columns to be linearly independent, where `n` is the
-    /// size of `k`. (S. Walter and L. Lehmann, 2018.)
+    /// The gradient requires the first `n` columns of `a` to be linearly independent, where `n` is
+    /// the size of `k`. (S. Walter and L. Lehmann, 2018.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -112,10 +110,10 @@ pub trait Decompositions: Computable {
     /// `(u, s, v)`, where the columns of `u` and `v` have length 1 and are orthogonal, and `s` is
     /// non-negative and in descending order.
     ///
-    /// The sign of singular vectors is arbitrary, and so is the basis that they form for equal
-    /// singular values. As in PyTorch, gradients through them are defined for functions that do not
-    /// depend on these choices; for others, equal singular values make the gradient infinite or
-    /// NaN. The gradient through `s` is always defined. (J. Townsend, 2016.)
+    /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
+    /// form for equal singular values. As in PyTorch, gradients through the vectors are defined for
+    /// functions that do not depend on these choices; for others, equal singular values make the
+    /// gradient infinite or NaN. The gradient through `s` is always defined. (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -185,11 +183,11 @@ pub trait Decompositions: Computable {
     /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1 and
     /// are orthogonal.
     ///
-    /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign of
-    /// eigenvectors is arbitrary, and so is the basis that they form for equal eigenvalues. As in
-    /// PyTorch, gradients through them are defined for functions that do not depend on these
-    /// choices; for others, equal eigenvalues make the gradient infinite or NaN. The gradient
-    /// through `w` is always defined.
+    /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign (or complex
+    /// phase) of eigenvectors is arbitrary, and so is the basis that they form for equal
+    /// eigenvalues. As in PyTorch, gradients through the vectors are defined for functions that do
+    /// not depend on these choices; for others, equal eigenvalues make the gradient infinite or
+    /// NaN. The gradient through `w` is always defined.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -220,8 +218,8 @@ pub trait Decompositions: Computable {
     /// their eigenvectors, one for each position of `columns`: `(w, v)` with
     /// `sum over s of a[r, s] * v[s, c] = w[c] * v[r, c]`, where the eigenvectors have length 1.
     ///
-    /// `eig` has no derivative and cannot be recorded, because programs do not support complex
-    /// numbers.
+    /// `eig` has no derivative and cannot be recorded, because recorded programs do not support
+    /// complex numbers.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -282,9 +280,9 @@ pub trait Decompositions: Computable {
     }
 
     /// The least-squares solution: the `x` along `columns` that minimizes
-    /// `norm over rows of ((sum over columns of a * x) - b)`. If there are several, it is the one
-    /// with the smallest norm: the product of the [pseudoinverse](Self::pinv) and `b`. The same
-    /// singular values as in `pinv` are treated as 0. `b` must have `rows` and must not have
+    /// `norm over rows of ((sum over columns of a * x) - b)`. If several `x` do, the solution is
+    /// the one with the smallest norm: the product of the [pseudoinverse](Self::pinv) and `b`. The
+    /// same singular values as in `pinv` are treated as 0. `b` must have `rows` and must not have
     /// `columns`. A further dim of `b` is part of the batch if the matrices have it. Otherwise its
     /// positions are several right-hand sides of the same matrix. Each matrix is factorized once.
     ///
@@ -303,12 +301,12 @@ pub trait Decompositions: Computable {
         b: B,
         rows: R,
         columns: C,
-    ) -> Result<Named<Self::Elem, O>, DimError>
+    ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
         let matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
-        solved::<_, V, _, O>(matrices, b, MatrixWork::Lstsq)
+        solved::<_, V, _, O, _>(matrices, b, MatrixWork::Lstsq)
     }
 
     /// The rank: the number of singular values greater than `epsilon * max(rows, columns)` times

@@ -10,8 +10,8 @@ use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 use twins::panicking_twin;
 
-/// Functions of square matrices along two dims of a tensor. Each matrix maps a space to itself. All
-/// other dims are a batch. The methods run immediately.
+/// Functions of square matrices along two dims of a tensor. All other dims are a batch. The methods
+/// run immediately.
 pub trait MatrixFunctions: Computable {
     /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
     /// identity for 0, and the power of the inverse for a negative exponent.
@@ -46,7 +46,8 @@ pub trait MatrixFunctions: Computable {
     ///
     /// The result may lose about as many digits as the norm of the matrix has before the decimal
     /// point. It loses few if the matrix is triangular, or becomes triangular when its rows and
-    /// columns are reordered alike. Elements that are too large for the type are infinite or NaN.
+    /// columns are reordered in the same way. Elements that are too large for the type are infinite
+    /// or NaN.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -188,32 +188,37 @@ pub(crate) struct RightSides<T> {
 }
 
 impl<T: Element> RightSides<T> {
-    /// Reads the right-hand sides from a tensor. `V` is the union of its dims and the batch's.
+    /// Reads the right-hand sides from a tensor. `V` is the union of its dims and the batch's, and
+    /// `R` the rank of the batch.
     #[track_caller]
-    pub(crate) fn of<V: Dims, B: Computable<Elem = T>>(
+    pub(crate) fn of<V: Dims, R: Rank, B: Computable<Elem = T>>(
         tensor: B,
         matrices: &MatrixBatch<T>,
     ) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
-        let mut shape = Shape::new::<V, crate::types::rank::Rank0>();
-        tensor.expr.unify::<V, crate::types::rank::Rank0>(&mut shape)?;
-        let own = matrices.batch.iter().filter_map(|(axis, size)| match axis {
-            BatchAxis::Dim(key) => Some((*key, *size)),
-            BatchAxis::Positional(_) => None,
-        });
-        let known: Vec<(DimKey, usize)> = own.chain([matrices.rows]).collect();
+        let mut shape = Shape::new::<V, R>();
+        tensor.expr.unify::<V, R>(&mut shape)?;
+        let (rows, height) = matrices.rows;
         let place = Some(Location::caller());
         let mut order: Order = Order::new();
-        for (key, size) in &known {
-            let at = shape.position(key).expect("the set has all dims of the batch");
-            shape.unify(at, *size, place)?;
-            order.push(at);
+        for (axis, size) in matrices.batch.iter().copied().chain([(BatchAxis::Dim(rows), height)]) {
+            order.push(match axis {
+                BatchAxis::Dim(key) => {
+                    let at = shape.position(&key).expect("the set has all dims of the batch");
+                    shape.unify(at, size, place)?;
+                    at
+                }
+                BatchAxis::Positional(number) => {
+                    shape.unify_positional(R::N - 1 - number, size)?;
+                    shape.named_len() + number
+                }
+            });
         }
         shape.finish()?;
-        let all = AxisList::in_memory_of::<V, crate::types::rank::Rank0>().as_slice();
+        let all = AxisList::in_memory_of::<V, R>().as_slice();
         let rest: Vec<usize> = all.iter().copied().filter(|axis| !order.contains(axis)).collect();
         order.extend(rest.iter().copied());
-        let data = evaluate_to_read::<V, crate::types::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
+        let data = evaluate_to_read::<V, R, _>(&tensor.expr, &shape, &order)?;
         let keys = V::KEYS.as_slice();
         Ok(RightSides { data, further: rest.into_iter().map(|at| (keys[at], shape.size(at))).collect() })
     }

@@ -7,7 +7,7 @@ use crate::execute::reduce::{Reduced, TensorOf};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimRef;
-use crate::types::rank::Rank0;
+use crate::types::rank::{Rank, Rank0};
 use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::SquareWith;
@@ -44,9 +44,8 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 
 /// Square matrices along two dims of a tensor: their inverses, determinants and Cholesky
 /// decompositions, and systems of equations. All other dims are a batch. The methods run
-/// immediately. In a batch, real matrices with at most 16 rows and at most 16 right-hand sides are
-/// computed several at once (on x86-64, this requires AVX2 and FMA). The crate `faer` computes
-/// larger systems and complex matrices.
+/// immediately. Several small real matrices of a batch may be computed at once. For larger and
+/// complex matrices, the crate `faer` is used.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
@@ -54,8 +53,7 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 /// in the batch.
 pub trait LinearSystems: Computable {
     /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
-    /// `a = l l^H`, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above
-    /// the diagonal.
+    /// `a = l l^H`, that is, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`.
     ///
     /// It is computed from `(a + a^H) / 2`, so the gradient is symmetric, as in JAX and PyTorch.
     ///
@@ -112,7 +110,7 @@ pub trait LinearSystems: Computable {
             .alike(MatrixWork::Inverse)
     }
 
-    /// The determinant. It is 0 for a singular matrix, and 1 for a matrix without elements.
+    /// The determinant. It is 1 for a matrix without elements.
     ///
     /// The gradient is also defined where the determinant is 0. Second derivatives require that the
     /// matrix is invertible.
@@ -140,8 +138,8 @@ pub trait LinearSystems: Computable {
     }
 
     /// The sign of the determinant, and the logarithm of its magnitude, which does not overflow
-    /// where the determinant would. For a singular matrix they are 0 and minus infinity. The sign
-    /// of a complex determinant is a number of magnitude 1.
+    /// where the determinant would. If a pivot of the elimination is 0, they are 0 and minus
+    /// infinity. Otherwise the sign of a complex determinant is a number of magnitude 1.
     ///
     /// The gradient requires that the matrix is invertible.
     ///
@@ -176,9 +174,9 @@ pub trait LinearSystems: Computable {
     /// matrices have it. Otherwise its positions are several right-hand sides of the same matrix.
     /// Each matrix is factorized once.
     ///
-    /// If `a` and `b` are both along a dim and its [prime](crate::types::prime), rename the second
-    /// dim of `b`: the dims of `a.solve(b.prime(prime(n)), n, prime(n))` are the prime and the
-    /// prime of the prime.
+    /// If `a` and `b` both have a dim and its [prime](crate::types::prime), rename the prime in
+    /// `b`: the dims of `a.solve(b.prime(prime(n)), n, prime(n))` are the prime and the prime of
+    /// the prime.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -194,13 +192,13 @@ pub trait LinearSystems: Computable {
         b: B,
         rows: R,
         columns: C,
-    ) -> Result<Named<Self::Elem, O>, DimError>
+    ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::Solve { transposed: false };
         let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
-        solved::<_, V, _, O>(matrices, b, work)
+        solved::<_, V, _, O, _>(matrices, b, work)
     }
 
     /// Like [`solve`](Self::solve), for triangular matrices: one triangle is read, and the other
@@ -226,13 +224,13 @@ pub trait LinearSystems: Computable {
         rows: R,
         columns: C,
         side: Triangular,
-    ) -> Result<Named<Self::Elem, O>, DimError>
+    ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
         Self: AsTensor<Elem: MatrixElement>,
     {
         let work = MatrixWork::SolveTriangular(side.triangle());
         let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
-        solved::<_, V, _, O>(matrices, b, work)
+        solved::<_, V, _, O, _>(matrices, b, work)
     }
 }
 
@@ -241,12 +239,12 @@ impl<A: Computable> LinearSystems for A {}
 /// Solves for the right-hand sides. `V` are the dims of `b` and of the batch, `O` the dims of the
 /// result.
 #[track_caller]
-pub(super) fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims>(
+pub(super) fn solved<T: MatrixElement, V: Dims, B: Operable<T>, O: Dims, R: Rank>(
     mut matrices: MatrixBatch<T>,
     b: B,
     work: MatrixWork,
-) -> Result<Named<T, O>, DimError> {
-    let mut right = RightSides::of::<V, B>(b, &matrices)?;
+) -> Result<Named<T, O, R>, DimError> {
+    let mut right = RightSides::of::<V, R, B>(b, &matrices)?;
     let step = MatrixStep::<T>::new(work, matrices.sizes().with_right(right.columns()));
     let data = matrices.execute(&step, Some(&mut right.data))?.next::<T>();
     let along: alloc::vec::Vec<_> = core::iter::once(matrices.columns).chain(right.further).collect();

@@ -1,6 +1,6 @@
-//! A placeholder for the bias of a layer that has none.
+//! A placeholder for the bias of a layer.
 
-/// Replaces the bias in a layer that has none.
+/// Takes the place of the bias in a layer without a bias.
 ///
 /// ```
 /// use typed_dims::nn::bias::NoBias;

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use twins::panicking_twin;
 
 /// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`:
-/// one for each of `P`, none of them in `S`.
+/// one for each dim of `P`, and none that `S` has.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the dims of windows along `{P}`",
     label = "expected one dim for each dim that the window slides along"
@@ -130,14 +130,13 @@ convolutions! {
     /// tensor and the weight both have. All other dims are as in any product: dims of the weight
     /// alone are output channels, dims of the tensor alone are batches, and dims of both are
     /// *groups*. For a grouped convolution, split the channels into a group dim and a channel dim.
-    /// A depthwise convolution has no `channels` to sum over (`()`).
+    /// For a depthwise convolution, `channels` is `()`.
     ///
     /// ```text
     /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
     /// ```
     ///
-    /// It is one contraction over views. The input is copied only if there is padding. [`Convolve`]
-    /// is a builder with the same arguments.
+    /// [`Convolve`] is a builder with the same arguments.
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]

@@ -160,7 +160,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
         &self.each
     }
 
-    /// The weight of each prediction: the weight of its class, or 0 if the target is ignored.
+    /// The weight of each prediction: that of the target class, or 0 if the target is ignored.
     pub fn weights(&self) -> &Named<T, X, R> {
         &self.weights
     }

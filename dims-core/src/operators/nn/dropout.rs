@@ -23,22 +23,18 @@ pub trait Dropout: Computable {
     /// Sets each element to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`.
     /// The result is evaluated.
     ///
-    /// Besides `p`, the seed, the names of the dims and the indices along all axes determine which
-    /// elements become 0. The number of threads does not matter. The seed is a number or a tensor
-    /// without dims: see [`Seed`]. In inference, leave the call out.
+    /// Which elements become 0 depends on `p`, the seed, the names of the dims and the indices
+    /// along all axes, but not on the number of threads. The seed is a number or a tensor without
+    /// dims: see [`Seed`]. In inference, leave the call out.
     ///
     /// Each example of a batch has its own mask, however the calling function is batched. (Without
-    /// the feature `std`, all calls of a loop use the same mask.) For one mask for all examples,
+    /// the feature `std`, all calls of a loop use the same mask.) To use one mask for all examples,
     /// draw random numbers with only the dims of the mask:
     ///
     /// ```text
     /// x.dropout(p, seed)                                       PyTorch's vmap(.., randomness="different")
     /// select(rand(Feat.of(n), seed).ge(p), x / (1.0 - p), 0.0)      randomness="same"
     /// ```
-    ///
-    /// (`ones(Feat.of(n)).dropout(p, seed)` is such a mask if the function runs once for all
-    /// examples. If the function is called in a loop, each example gets its own mask: see
-    /// [`vmap`](crate::batch::vmap()).)
     #[panicking_twin("so is a `p` that is not between 0 and 1")]
     fn try_dropout(self, p: f64, seed: impl Into<Seed>) -> Result<TensorOf<Self>, DimError>
     where

@@ -28,13 +28,12 @@ use twins::panicking_twin;
 /// ```
 ///
 /// With the feature `safetensors`, a `Linear` can be a field of a struct with `#[derive(Load)]`. It
-/// is loaded from the arrays `weight`, with the axes `(O, I)` as in PyTorch, and `bias`. In memory
-/// the weight is stored as `(I, O)`, which products read fastest.
+/// is loaded from the arrays `weight`, with the axes `(O, I)` as in PyTorch, and `bias`.
 ///
 /// A map without a bias is a [`Projection`].
 ///
-/// `I` and `O` list their dims in the order in which they are declared, and must not share a dim.
-/// To map a dim to itself, rename it first.
+/// `I` and `O` must list their dims in the order in which they are declared, and must not share a
+/// dim. To map a dim to itself, rename it first.
 pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
@@ -97,8 +96,8 @@ where
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
     }
 
-    /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight + bias`. It
-    /// runs immediately: one product, then the addition of the bias.
+    /// Applies the map to a tensor that has the dims `I`: `(sum over I of x * weight) + bias`. It
+    /// runs immediately.
     ///
     /// # Panics
     ///
@@ -178,7 +177,7 @@ where
     }
 
     /// Applies the map to a tensor that has the dims `I`: `sum over I of x * weight`. It runs
-    /// immediately, as one product.
+    /// immediately.
     ///
     /// # Panics
     ///

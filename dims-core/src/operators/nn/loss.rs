@@ -104,8 +104,8 @@ pub trait Losses: Computable {
         kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 
-    /// `(x - y)^2 / 2` where `|x - y| <= delta`, and `delta * (|x - y| - delta / 2)` elsewhere: P.
-    /// J. Huber, 1964, "Robust estimation of a location parameter".
+    /// `(x - y)^2 / 2` where `|x - y| <= delta`, and `delta * (|x - y| - delta / 2)` elsewhere.
+    /// (P. J. Huber, 1964, "Robust estimation of a location parameter".)
     ///
     /// # Panics
     ///
@@ -128,7 +128,7 @@ pub trait Losses: Computable {
     }
 
     /// [`huber_loss`](Losses::huber_loss) with `delta = beta`, divided by `beta`; the absolute
-    /// error if `beta` is 0. R. Girshick, 2015, "Fast R-CNN".
+    /// error if `beta` is 0. (R. Girshick, 2015, "Fast R-CNN".)
     ///
     /// # Panics
     ///

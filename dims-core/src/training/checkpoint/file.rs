@@ -1,4 +1,4 @@
-//! A checkpoint file in either format.
+//! A checkpoint file: safetensors or `.npz`.
 
 use crate::file::safetensors::SafetensorsReader;
 use crate::file::{Entry, FileError};
@@ -23,7 +23,6 @@ impl<B: AsRef<[u8]>> File<B> {
         Ok(File::Safetensors(SafetensorsReader::new(bytes)?))
     }
 
-    /// The text under a name.
     pub(super) fn note(&self, name: &str) -> Option<&str> {
         match self {
             File::Safetensors(file) => file.note(name),
@@ -32,7 +31,6 @@ impl<B: AsRef<[u8]>> File<B> {
         }
     }
 
-    /// The names of all tensors.
     pub(super) fn tensors(&self) -> Vec<String> {
         match self {
             File::Safetensors(file) => file.tensors(),
@@ -41,7 +39,6 @@ impl<B: AsRef<[u8]>> File<B> {
         }
     }
 
-    /// The tensor with a name.
     pub(super) fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
         match self {
             File::Safetensors(file) => file.get(tensor),

@@ -1,4 +1,4 @@
-//! Checkpoints in `.npz` archives, in which each text is an array of bytes.
+//! Checkpoints in `.npz` archives, in which each note is an array of bytes.
 
 use crate::file::{Entry, FileError, npy, npz};
 use alloc::string::{String, ToString};

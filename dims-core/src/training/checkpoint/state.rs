@@ -19,7 +19,6 @@ use core::any::TypeId;
 use kernels::scalar::Element;
 use std::collections::BTreeSet;
 
-/// The kind of state to read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum StateKind {
     /// The moment with this number, for each parameter.
@@ -37,15 +36,14 @@ pub(super) struct StateReader<'r, B> {
     pub(super) along: StateWalk<'r>,
     /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
     pub(super) behind: &'r [(String, u64)],
-    /// The names that the state of the parameters has in the file. Other tensors are left over.
+    /// The names of the visited parameters' state. Other tensors in the file are left over.
     pub(super) taken: BTreeSet<String>,
-    /// The mismatches.
     pub(super) faults: &'r mut Vec<Fault>,
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
-    /// The state of a parameter with elements of `T`. The state has elements of `W` and these axes.
-    /// `Ok(None)` if it is optional and the file lacks it.
+    /// Reads the state of a parameter with elements of `T`, as elements of `W` with these axes.
+    /// Returns `Ok(None)` if the file lacks master weights.
     fn found<T: Element, W: StateElem>(
         &self,
         name: &str,

@@ -24,7 +24,6 @@ use kernels::scalar::Element;
 use num_complex::Complex;
 use std::collections::BTreeSet;
 
-/// Invokes a macro with each of these types.
 macro_rules! each_stored {
     ($of:ident, $($(#[$cfg:meta])? $t:ty),*) => {
         $($(#[$cfg])? { $of!($t); })*
@@ -140,9 +139,8 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) name: &'r str,
     /// Whether floats may be converted to another float type.
     pub(super) converting: bool,
-    /// The tensors of the file that were read.
+    /// The names of the tensors that the file has.
     pub(super) taken: BTreeSet<String>,
-    /// The mismatches.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -182,7 +180,6 @@ fn axes_of(keys: &[DimKey], sizes: &[usize]) -> String {
     format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
 }
 
-/// The fault for a tensor that the file lacks.
 pub(super) fn missing<T: Element>(name: String, keys: &[DimKey], sizes: &[usize]) -> Fault {
     let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
     Fault::Missing { expected: format!("{elements} {}", axes_of(keys, sizes)), name }

@@ -51,11 +51,11 @@ use kernels::trace::sum_of_squares;
 /// ```
 ///
 /// where `rms` is the root mean square over all elements of a parameter. If the parameter has more
-/// dims, the formulas for `square`, `columns` and `u` apply at each position along those.
+/// dims, the formulas for `square`, `columns` and `u` apply at each position along the other dims.
 ///
 /// * A parameter is factored over its two largest dims, as in optax, whatever their order. If dims
 ///   have the same size, those that are declared later count as larger. The largest dim is `j`.
-///   PyTorch instead factors over the last two axes of each parameter that has at least two.
+///   PyTorch instead factors over the last two axes of each parameter with at least two axes.
 /// * A parameter that has fewer than two dims, or whose second largest dim is smaller than
 ///   [`min_dim_size_to_factor`](Adafactor::min_dim_size_to_factor) (default 128), is not factored:
 ///   `square = (1 - fresh) * square + fresh * (g^2 + epsilon)`, and `u = g / sqrt(square)`.
@@ -99,7 +99,6 @@ pub struct Adafactor<P> {
     pub(super) settings: AdafactorSettings,
 }
 
-/// The settings of [`Adafactor`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AdafactorSettings {
     pub(super) min_dim_size_to_factor: usize,
@@ -142,7 +141,8 @@ impl<P> Adafactor<P> {
         self
     }
 
-    /// Sets whether a step is multiplied by the root mean square of its parameter, default `true`.
+    /// Sets whether a step is multiplied by the scale of its parameter (see `least_scale`), default
+    /// `true`.
     #[must_use]
     pub fn multiply_by_parameter_scale(mut self, multiply: bool) -> Self {
         self.settings.multiply_by_parameter_scale = multiply;
@@ -229,7 +229,6 @@ impl<P: Parameters> Optimizer<P> for Adafactor<P> {
     });
 }
 
-/// Takes the step of each parameter.
 struct FactoredPass<'u> {
     step: &'u mut StepAfter<AdafactorSettings, 3>,
     along: StateWalk<'u>,
@@ -357,7 +356,7 @@ struct ParameterStep<'s> {
 }
 
 impl ParameterStep<'_> {
-    /// The step of a tensor with elements of `W`.
+    /// The step of a tensor with elements of `T`, which must be the same type as `W`.
     fn of_floats<W: StateElem + CastTo<f64>, T: Element, S: Dims, R: Rank>(
         self,
         tensor: &mut Named<T, S, R>,
@@ -403,8 +402,8 @@ impl ParameterStep<'_> {
         unreachable!("floats are `f32` or `f64`")
     }
 
-    /// The step of a tensor with elements of `H`, a type of half precision. It is computed in
-    /// `f32`.
+    /// The step of a tensor with elements of `T`, which must be the same type as `H`. The step is
+    /// computed in `f32`.
     #[cfg(feature = "half")]
     fn of_halves<H: Real + CastTo<f32>, T: Element, S: Dims, R: Rank>(
         self,
@@ -445,7 +444,6 @@ impl ParameterStep<'_> {
         Ok(())
     }
 
-    /// Changes the elements of a parameter and its moments.
     fn run<W: StateElem + CastTo<f64>>(
         mut self,
         mut own: Changed<'_, W>,

@@ -33,7 +33,6 @@ pub struct Adagrad<P> {
     pub(super) settings: AdagradSettings,
 }
 
-/// The settings of [`Adagrad`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AdagradSettings {
     pub(super) rate_decay: f64,

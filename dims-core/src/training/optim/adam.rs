@@ -40,14 +40,12 @@ impl AdamSettings {
         self.amsgrad
     }
 
-    /// The new means of the gradient and its square.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn moments<Q: Quantity>(&self, p: Q, moments: [Q; 2], g: Q) -> [Q; 2] {
         let of_gradient = if self.decoupled { 0.0 } else { self.weight_decay };
         next_moments(self.betas, moments, decayed(g, p, of_gradient, self.maximize))
     }
 
-    /// The new parameter.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn stepped<Q: Quantity>(&self, [step, correction, kept]: [Q; 3], p: Q, mean: Q, square: Q) -> Q {
         let scale = square.sqrt() / correction + p.constant(self.epsilon);

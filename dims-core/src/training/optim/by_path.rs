@@ -61,7 +61,6 @@ impl MomentLayout {
         MomentLayout { count, factored: Some(least) }
     }
 
-    /// The axes of a moment of a parameter.
     fn axes(&self, moment: usize, parameter: &StateAxes) -> StateAxes {
         let Some(least) = self.factored.filter(|_| moment < 2) else { return parameter.clone() };
         match (factored_axes(&parameter.sizes, least), moment) {
@@ -131,7 +130,6 @@ impl ParameterState {
         }
     }
 
-    /// A tensor of zeros, with the axes in this memory order.
     fn zeros(&self, axes: &StateAxes, order: AxisNumbers) -> Result<StateTensor, DimError> {
         let zeros = if self.double {
             StateTensor::zeros::<f64>(axes, order)
@@ -153,12 +151,10 @@ impl ParameterState {
         }
     }
 
-    /// The axes of a moment.
     pub(crate) fn moment_axes(&self, at: usize, layout: MomentLayout) -> StateAxes {
         layout.axes(at, &self.axes)
     }
 
-    /// Adds a moment.
     #[cfg(feature = "safetensors")]
     pub(crate) fn add_moment(&mut self, moment: StateTensor) {
         self.moments.push(moment);
@@ -169,7 +165,6 @@ impl ParameterState {
         self.master = Some(master);
     }
 
-    /// The path to the parameter.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -179,13 +174,12 @@ impl ParameterState {
         self.path.to_string()
     }
 
-    /// Whether the parameter has this name.
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.path.to_string() == name
     }
 
     /// The moments, in the order of [`Optimizer::moments`](super::Optimizer::moments). Empty before
-    /// the first step of the parameter, unless the optimizer was prepared.
+    /// the first step of the parameter, unless the optimizer was prepared or its state loaded.
     pub fn moments(&self) -> &[StateTensor] {
         &self.moments
     }
@@ -196,7 +190,6 @@ impl ParameterState {
         self.master.as_ref()
     }
 
-    /// The number of steps that the parameter has missed.
     pub(super) fn missed(&self) -> u64 {
         self.missed.as_ref().map_or(0, StepsTaken::get)
     }
@@ -207,7 +200,7 @@ impl ParameterState {
     }
 
     /// Prepares the state for a step of a tensor. Makes the missing moments and, for a tensor of
-    /// half precision, the master weights, or drops these if `master` is `false`.
+    /// half precision, the master weights, or drops the master weights if `master` is `false`.
     fn prepare<T: Element, S: Dims, R: Rank>(
         &mut self,
         tensor: &Named<T, S, R>,
@@ -248,7 +241,6 @@ impl ParameterState {
     }
 }
 
-/// Whether elements have half precision.
 fn is_half<T: Element>() -> bool {
     #[cfg(feature = "half")]
     let halves = [TypeId::of::<half::f16>(), TypeId::of::<half::bf16>()];
@@ -328,23 +320,20 @@ impl ByPath {
         &self.groups
     }
 
-    /// The groups, to add one. Resets the settings of all parameters.
+    /// The groups, mutably. Resets the merged settings of all parameters.
     pub(super) fn groups_mut(&mut self) -> &mut ParameterGroups {
         self.parameters.iter_mut().for_each(|parameter| parameter.settings = None);
         &mut self.groups
     }
 
-    /// Whether there are parameters, and all their settings are known.
     pub(super) fn has_groups_of_all(&self) -> bool {
         !self.parameters.is_empty() && self.parameters.iter().all(|parameter| parameter.settings.is_some())
     }
 
-    /// The numbers of missed steps of parameters that are not in `parameters` yet.
     pub(super) fn all_missed(&self) -> &BTreeMap<String, u64> {
         &self.missed
     }
 
-    /// The number of steps that the parameter with this name has missed.
     pub(super) fn missed(&self, name: &str) -> u64 {
         match self.parameters.iter().find(|parameter| parameter.is_named(name)) {
             Some(parameter) => parameter.missed(),
@@ -379,8 +368,7 @@ impl ByPath {
         Ok(())
     }
 
-    /// The position of a parameter in `parameters`, which is usually `next`. `None` if it is not
-    /// there.
+    /// The position of a parameter in `parameters`, which is usually `next`.
     fn place(&self, next: usize, path: &Path) -> Option<usize> {
         let is_of = |parameter: &ParameterState| parameter.path == *path;
         if self.parameters.get(next).is_some_and(is_of) {

@@ -11,7 +11,7 @@ pub(super) struct FactoredBlocks {
     pub(super) order: [usize; 5],
     /// The sizes of the blocks, in memory order.
     pub(super) sizes: [usize; 5],
-    /// The memory order of each of the two moments, as numbers of its own axes.
+    /// The memory order of the axes of each factored moment, by their numbers in the moment.
     pub(super) moments: [AxisNumbers; 2],
 }
 
@@ -36,7 +36,6 @@ impl FactoredBlocks {
         }
     }
 
-    /// The size of a block, by its number.
     pub(super) fn size(&self, block: usize) -> usize {
         let at = self.order.iter().position(|&own| own == block).expect("there are five blocks");
         self.sizes[at]

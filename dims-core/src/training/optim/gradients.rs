@@ -26,9 +26,8 @@ use kernels::scalar::Element;
 use kernels::trace::{Held, sum_of_squares};
 use twins::panicking_twin;
 
-/// The norm of all learned tensors together: the square root of the sum of the squares of all
-/// elements, computed in `f64`. It is a tensor; for a number, write
-/// `global_norm(&gradient).order(())`.
+/// The norm of all learned tensors together: the square root of the sum of the squares of their
+/// elements, computed in `f64`. For a number, write `global_norm(&gradient).order(())`.
 ///
 /// # Panics
 ///
@@ -53,7 +52,7 @@ fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
 /// returns `norm`.
 ///
 /// If the norm is infinite or NaN, all elements become NaN or 0, so check the returned norm before
-/// the step. If `most` is infinite too, an infinite norm changes nothing.
+/// the step. If `most` and the norm are infinite, nothing is changed.
 ///
 /// ```
 /// use typed_dims::optim::clip_by_global_norm;
@@ -121,7 +120,7 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     update(step, value, read, sides, Some((exact, None)), &Unchanged::default())
 }
 
-/// The names for errors of a value that is not compared with another value.
+/// The names in errors about a value that is not compared with another value.
 const ALONE: Sides = ["the value", "another"];
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are
@@ -170,8 +169,8 @@ impl<P: Parameters> Accumulator<P> {
     ///
     /// # Panics
     ///
-    /// If it differs from the earlier gradients in the length of a `Vec`, in whether an `Option` is
-    /// `None`, or in the size of a dim.
+    /// If the gradient differs from the earlier gradients in the length of a `Vec`, in whether an
+    /// `Option` is `None`, or in the size of a dim.
     #[panicking_twin(but = "differences are errors, after which the sum is unchanged")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
@@ -212,8 +211,8 @@ impl<P: Parameters> Accumulator<P> {
 /// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at
 /// each update. The first update sets the average to the parameters. The average of parameters in
 /// half precision is kept in `f32`, and returned rounded. Everything that is not learned is copied
-/// at each update: fields with `#[parameters(state)]`, such as the running moments of a
-/// `BatchNorm`, tensors of integers and `bool`s, and constants.
+/// at each update: fields with `#[parameters(state)]` or `#[parameters(constant)]`, and tensors
+/// whose elements are not floats.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -243,8 +242,8 @@ impl<P: Parameters> Average<P> {
     ///
     /// # Panics
     ///
-    /// If they differ from the earlier parameters in the length of a `Vec`, in whether an `Option`
-    /// is `None`, or in the size of a dim, or if the decay is not between 0 and 1.
+    /// If the parameters differ from the earlier ones in the length of a `Vec`, in whether an
+    /// `Option` is `None`, or in the size of a dim, or if the decay is not from 0 to 1.
     #[panicking_twin(but = "returns an error where that panics, and then leaves the average unchanged")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
@@ -386,7 +385,7 @@ pub mod in_place {
     }
 }
 
-/// The computations of this module as programs.
+/// Computations of this module as programs.
 #[doc(hidden)]
 pub mod programs {
     use super::{Blend, GradientSum, Limit, Scale, factor_within, share_of};
@@ -403,7 +402,7 @@ pub mod programs {
         })
     }
 
-    /// The factor for the mean of a number of gradients.
+    /// The weight of each gradient in the mean, from the number of gradients.
     pub fn share() -> UpdateProgram {
         UpdateProgram::of_scalars("share", |[count]| [share_of(count)])
     }
@@ -413,17 +412,17 @@ pub mod programs {
         Scale.passes().program(elements)
     }
 
-    /// [`clip_by_value`](crate::training::optim::clip_by_value).
+    /// The formula of [`clip_by_value`](crate::training::optim::clip_by_value).
     pub fn limit(most: f64, elements: DType) -> UpdateProgram {
         Limit(most).passes().program(elements)
     }
 
-    /// [`Accumulator`](crate::training::optim::Accumulator).
+    /// The sum of an [`Accumulator`](crate::training::optim::Accumulator) after another gradient.
     pub fn sum(elements: DType) -> UpdateProgram {
         GradientSum.passes().program(elements)
     }
 
-    /// [`Average`](crate::training::optim::Average).
+    /// The update of an [`Average`](crate::training::optim::Average).
     pub fn average(decay: f64, elements: DType) -> UpdateProgram {
         Blend(decay).passes().program(elements)
     }

@@ -68,7 +68,6 @@ impl GroupSettings {
         GroupSettings { weight_decay: Some(weight_decay), ..self }
     }
 
-    /// The weight decay, if the group sets it.
     pub(super) fn own_weight_decay(&self) -> Option<f64> {
         self.weight_decay
     }
@@ -158,7 +157,7 @@ fn is_like(pattern: &str, text: &str) -> bool {
 /// The parameters of a group.
 #[derive(Clone)]
 pub(super) enum Members {
-    /// Parameters whose names match a pattern.
+    /// Parameters that a pattern matches.
     Named(String),
     /// Parameters for which a function returns `true`.
     Where(Arc<dyn Fn(&ParameterInfo<'_>) -> bool + Send + Sync>),
@@ -177,7 +176,6 @@ impl Members {
     }
 }
 
-/// The group, for messages.
 impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -273,7 +271,6 @@ fn no_member(pattern: &str, names: &[String]) -> DimError {
 
 /// The first names of a list, for messages.
 pub(super) fn listed(names: &[String]) -> String {
-    /// The maximum number of names in a message.
     const MOST: usize = 6;
     let mut listed: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
     if names.len() > MOST {
@@ -282,7 +279,6 @@ pub(super) fn listed(names: &[String]) -> String {
     listed.join(", ")
 }
 
-/// The paths of all learned tensors.
 pub(super) fn learned_paths<P: Parameters>(parameters: &P) -> Result<Vec<Path>, DimError> {
     let mut paths = LearnedPaths(Vec::new());
     P::visit([], [parameters], &mut Path::new(), &mut paths)?;

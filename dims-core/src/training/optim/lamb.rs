@@ -36,7 +36,6 @@ pub struct Lamb<P> {
     pub(super) settings: LambSettings,
 }
 
-/// The settings of [`Lamb`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LambSettings {
     pub(super) betas: (f64, f64),

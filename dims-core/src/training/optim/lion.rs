@@ -30,7 +30,6 @@ pub struct Lion<P> {
     pub(super) settings: LionSettings,
 }
 
-/// The settings of [`Lion`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LionSettings {
     pub(super) betas: (f64, f64),

@@ -36,10 +36,8 @@
 //!   rate or weight decay.
 //! * A step is one pass over each parameter, in place. [`Lamb`] and [`Adafactor`] need more passes,
 //!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
-//!   step of each parameter. Later steps copy elements in two cases: a clone shares them, or the
-//!   axes of a parameter, its state and its gradient are not all in the same memory order.
-//!   [`Adafactor`] also allocates temporary tensors for one parameter at a time, and [`Lamb`] an
-//!   `f32` copy of a parameter in half precision without master weights.
+//!   step of each parameter. Later steps copy elements if a clone shares them, or if a parameter,
+//!   its state and its gradient are not contiguous in the same order of axes.
 //! * Tensors that are not learned are unchanged: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`. It includes *master
 //!   weights*, a copy of the parameter that takes the steps. After each step, the parameter is the
@@ -47,7 +45,6 @@
 //!   [`master_weights(false)`](Optimizer::master_weights).
 //! * If you change a parameter between two steps, the optimizer continues from your values: an
 //!   element that differs from the rounded master weight replaces it.
-//! * If gradients in half precision underflow, scale the loss.
 //! * For weights that two layers share, use one field that both read. Its gradient is the sum of
 //!   the gradients from both layers, and it has one state. Clones of a tensor are separate
 //!   parameters (memory is copy on write).
@@ -114,7 +111,7 @@ use kernels::program::code::DType;
 
 /// An algorithm that updates parameters by their gradient.
 pub trait Optimizer<P: Parameters> {
-    /// Updates the parameters by one step against their gradient. Tensors of integers and of other
+    /// Updates the parameters by one step, with their gradient. Tensors of integers and of other
     /// elements that are not floats are not learned: a step leaves them as they are.
     ///
     /// State is stored by the name of the parameter. A parameter that the last step did not have,
@@ -155,8 +152,8 @@ pub trait Optimizer<P: Parameters> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters, with moments that are 0. Frozen parameters get no
-    /// moments yet. Parameters that have a state keep it, and the state of all other parameters is
-    /// dropped.
+    /// moments yet. Parameters that have a state keep it. The state of parameters that are not in
+    /// `parameters` is dropped.
     ///
     /// Without this call, each step makes the state that is missing. A recorded training step needs
     /// the same state tensors in each call, so prepare the optimizer before you record the step.
@@ -235,9 +232,6 @@ pub trait Optimizer<P: Parameters> {
     /// in `f32` that takes the steps, and is rounded to the parameter. The default is `true`. With
     /// `false`, each step starts from the rounded parameter, and a step of less than half the
     /// distance to the next number is lost.
-    ///
-    /// If an element of the parameter differs from the rounded master weight, you have changed it,
-    /// and the step starts from your value.
     ///
     /// ```
     /// # #[cfg(feature = "half")] {

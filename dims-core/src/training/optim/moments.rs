@@ -36,7 +36,6 @@ pub(super) fn kept<Q: Quantity>(rate: Q, weight_decay: f64) -> Q {
     rate.constant(1.0) - rate * rate.constant(weight_decay)
 }
 
-/// The method that sets the decay rates of the means.
 macro_rules! betas {
     ($name:ident $default:literal) => {
         impl<P> $name<P> {

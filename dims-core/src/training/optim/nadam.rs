@@ -37,7 +37,6 @@ pub struct NAdam<P> {
     pub(super) settings: NAdamSettings,
 }
 
-/// The settings of [`NAdam`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NAdamSettings {
     pub(super) betas: (f64, f64),

@@ -11,7 +11,7 @@ use twins::panicking_twin;
 /// some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
 ///
 /// Call [`observe`](Plateau::observe) with the value after each epoch. It returns the rate for the
-/// next one. The state of a `Plateau` consists of tensors
+/// next epoch. The state of a `Plateau` consists of tensors
 /// ([`Parameters`](crate::grad::Parameters)), so checkpoints can save it.
 ///
 /// ```
@@ -38,7 +38,6 @@ pub struct Plateau {
     pub(super) pause: StepsTaken,
 }
 
-/// The settings of a [`Plateau`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PlateauSettings {
     factor: f64,
@@ -130,7 +129,7 @@ impl Plateau {
     ///
     /// # Panics
     ///
-    /// In a recorded function with this schedule as an input.
+    /// In a recorded function that takes this `Plateau` as an input.
     #[track_caller]
     pub fn rate(&self) -> f64 {
         unwrap(check_buffer_unrecorded(self.rate.expr.buffer(), "rate"));
@@ -141,8 +140,8 @@ impl Plateau {
     ///
     /// # Errors
     ///
-    /// If the rate or a setting is out of range, or in a recorded function with this schedule as an
-    /// input. On an error, nothing is changed.
+    /// If the rate or a setting is out of range, or in a recorded function that takes this
+    /// `Plateau` as an input. On an error, nothing is changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// If the rate would fall by this or less, it stays as it is. (PyTorch calls this `eps`.)

@@ -33,7 +33,6 @@ pub struct RAdam<P> {
     pub(super) settings: RAdamSettings,
 }
 
-/// The settings of [`RAdam`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RAdamSettings {
     pub(super) betas: (f64, f64),

@@ -172,7 +172,7 @@ impl Draft {
             && !field.sizes.contains(&0)
             && covers(place, &field.sizes, node.len)
             && covers(&operand.place, &field.sizes, node.len)
-            // A loop along which nothing varies is a sum.
+            // A loop along which the place does not vary is a sum.
             && (0..field.sizes.len()).all(|axis| {
                 let stride = place.strides[axis];
                 field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]
@@ -180,7 +180,7 @@ impl Draft {
         is_same.then(|| self.meaning(memory))
     }
 
-    /// A hash of a step. Equal steps have equal hashes.
+    /// A hash that is the same for equal steps.
     fn hash(&self, node: &Node, parts: &[Part]) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325_u64;
         let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
@@ -204,7 +204,7 @@ impl Draft {
         hash
     }
 
-    /// Whether two steps made of parts compute equal elements.
+    /// Whether two steps are sums of the same parts.
     fn is_same(&self, a: &Node, b: &Node) -> bool {
         let (NodeStep::Parts(of_a), NodeStep::Parts(of_b)) = (&a.step, &b.step) else { return false };
         (a.dtype, a.len, of_a.len()) == (b.dtype, b.len, of_b.len())
@@ -264,7 +264,7 @@ impl Draft {
         self.steps.retain(|node| !pieces.contains(&node.id));
     }
 
-    /// Drops steps that are no longer read.
+    /// Drops steps whose results nothing reads.
     fn drop_unread(&mut self, recording: &Recording) {
         let mut read: BTreeSet<u64> = recording
             .outputs

@@ -113,7 +113,7 @@ impl Draft {
         }
     }
 
-    /// The register that has the elements of another field.
+    /// The register of a value of `own` that has the elements of `field`.
     fn register_of(&self, own: &Field, field: &Field) -> Option<Register> {
         let all = own.program.instructions();
         if own.sizes != field.sizes || all.len() > LONGEST {
@@ -129,7 +129,7 @@ impl Draft {
 }
 
 /// The factors that a contraction computes with at least [`WORTHWHILE`] operations at each position
-/// of its loops, with their registers. There are none if the step is not a contraction.
+/// of its loops, with their registers. Empty if the step is not a contraction of `f32`s or `f64`s.
 fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
     match node.dtype {
         DType::F32 => factors_of_type::<f32>(node),
@@ -138,7 +138,7 @@ fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
     }
 }
 
-/// The sum of a step and the number of its factors, if it is a contraction.
+/// The part of a step and the number of its factors, if the step is a contraction.
 fn contraction<T: ProgramOutput + Real>(node: &Node) -> Option<(&Part, usize)> {
     let NodeStep::Parts(parts) = &node.step else { return None };
     let [part] = &parts[..] else { return None };
@@ -228,7 +228,6 @@ fn adds_in_same_order(a: &Node, b: &Node) -> bool {
 }
 
 impl Draft {
-    /// Replaces the step at a position by another.
     fn replace(&mut self, at: usize, node: Arc<Node>) {
         self.replace_value(self.steps[at].id, Meaning::Value(node.id));
         self.add_value(node.id);
