@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::sync::mpsc::{Sender, channel};
 use typed_dims::prelude::*;
 
-/// Runs `f` on this many threads.
 fn on<T: Send>(threads: usize, f: impl Fn() -> T + Send) -> T {
     ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f)
 }
@@ -38,8 +37,7 @@ fn a_sum_to_one_element_has_the_same_bits_on_any_number_of_threads() {
     assert_eq!(sum(1), sum(2));
     assert_eq!(sum(1), sum(5));
     let exact: f64 = x.iter().map(|&x| f64::from(x)).sum();
-    // Rounding errors grow with the logarithm of the count: there are about 30 roundings, of
-    // partial sums whose magnitude is at most a thousand.
+    // Rounding errors grow with the logarithm of the number of elements.
     assert!((f64::from(f32::from_bits(sum(2).0)) - exact).abs() < 1e-2);
 }
 
@@ -58,8 +56,7 @@ fn sums_of_many_are_as_accurate_as_pairwise_ones() {
     assert_eq!(tall.at((k, l)).sum(k).order(l).to_vec(), [(1 << 23) as f32; 2]);
 }
 
-/// Products of matrices in either layout, into either order: whichever side the threads split, and
-/// whatever kernel runs the parts.
+/// The operands have either layout, and the results either order of axes.
 #[test]
 fn matrix_products_on_several_threads_are_those_on_one() {
     // Sums of integers are exact in any order.
@@ -152,8 +149,7 @@ fn scans_on_several_threads_are_those_on_one() {
     assert!((cumsum[[599, 7]] - x.column(7).sum()).abs() < 1e-3);
 }
 
-/// A thread-local may compute in its `drop` while its thread ends, when other thread-locals may
-/// already be dropped.
+/// When a thread-local computes in its `drop`, other thread-locals may already be dropped.
 #[test]
 fn a_local_that_is_dropped_with_its_thread_may_compute() {
     struct Last(Array2<f32>, Sender<f32>);

@@ -50,8 +50,7 @@ pub enum XlaError {
     Xla {
         /// The function that reported it.
         function: &'static str,
-        /// The code of the error, one of Abseil's status codes. [`XlaError::code_name`] returns its
-        /// name.
+        /// The code of the error in Abseil's numbering. [`XlaError::code_name`] returns its name.
         code: i32,
         /// XLA's text.
         message: String,
@@ -66,7 +65,8 @@ pub enum XlaError {
         found: String,
     },
     /// An argument of a method or a program cannot be used, an output of a program has a type that
-    /// this crate does not support, or the plugin's file has changed since it was loaded.
+    /// this crate does not support, or the plugin's file is unreadable or has changed since it was
+    /// loaded.
     Arguments {
         /// The value and the reason.
         message: String,

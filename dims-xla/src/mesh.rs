@@ -119,7 +119,7 @@ pub struct Mesh {
     axes: Vec<(&'static str, usize)>,
 }
 
-/// Axes with numbers of devices: one, or a tuple of up to four.
+/// Axes with numbers of devices: one axis, or a tuple of up to four axes.
 pub trait MeshAxes {
     /// The name and the number of devices of each axis.
     #[doc(hidden)]

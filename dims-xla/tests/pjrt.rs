@@ -83,7 +83,7 @@ fn add(count: usize, donate: bool) -> String {
     )
 }
 
-/// An empty folder, which is removed when this is dropped.
+/// An empty folder, which is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -106,8 +106,8 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a test of this file in a child process, and returns its output. In the child process, it
-/// returns `None`.
+/// Runs a test of this file in a child process, and returns its output. Returns `None` in the child
+/// process.
 fn child(test: &str, prepare: impl FnOnce(&mut Command)) -> Option<String> {
     const VARIABLE: &str = "TYPED_DIMS_XLA_CHILD";
     if env::var_os(VARIABLE).is_some() {
@@ -130,7 +130,6 @@ fn message<T>(result: Result<T, XlaError>) -> String {
     }
 }
 
-/// Asserts that a text contains all parts.
 #[track_caller]
 fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
@@ -197,7 +196,7 @@ fn arrays_of_all_types_and_layouts_come_back_in_row_major_order() {
     let pjrt = pjrt!();
     for &element in ElementType::ALL {
         let size = element.size();
-        // Elements 0 or 1, which are also valid booleans.
+        // The first byte is 0 or 1, and the others are 0, so that elements are also valid booleans.
         let one = |index: usize| {
             let mut element = vec![0_u8; size];
             element[0] = (index * index % 3 == 1) as u8;
@@ -581,7 +580,7 @@ fn executables_are_kept_in_a_folder() {
     compile(&text, &options, 2.0);
     assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was compiled again");
 
-    // Damaged in several ways: the program is compiled again, and the file is replaced.
+    // If the file is damaged, the program is compiled again, and the file is replaced.
     let whole = fs::read(file).unwrap();
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
@@ -820,7 +819,7 @@ fn threads_compete_for_one_donated_buffer() {
                 Err(_) => 0,
             };
             let read = || {
-                // It is either all zeros or donated.
+                // The state is either all zeros or donated.
                 if let Ok(bytes) = state.to_host() {
                     assert!(bytes.iter().all(|&byte| byte == 0), "{bytes:?}");
                 }
@@ -918,7 +917,6 @@ fn nothing_leaks() {
     // A leak of one of the arrays would be 250 MiB.
     assert!(grown < 32 << 20, "{grown} bytes");
 
-    // Errors of XLA, and programs.
     let round = || {
         assert!(pjrt.compile_text("nonsense", &CompileOptions::new()).is_err());
         let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();

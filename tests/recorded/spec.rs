@@ -6,7 +6,7 @@ use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
-use typed_dims::program::{record, spec};
+use typed_dims::program::{jit, record, spec};
 
 dims! {
     struct Row;
@@ -83,6 +83,26 @@ fn the_program_is_that_of_the_function() {
             assert_eq!((&up.weight, &down.bias), (&other_up.weight, &other_down.bias));
         }
     }
+}
+
+/// A `spec` has no elements, so programs cannot be called with one.
+#[test]
+fn calls_need_elements() {
+    let rows = || spec::<Data, _>((Row.of(2), In.of(3)));
+    let program = record(|x: &Data| x.view().sum(In), rows()).unwrap();
+    let wrapped = jit::<&Data, _>(|x| x.view().sum(In));
+    let mut out = zeros(Row.of(2));
+    let errors = [
+        program.try_call(rows()).map(|_| ()),
+        program.try_call_into(rows(), &mut out),
+        wrapped.try_call(rows()).map(|_| ()),
+        wrapped.try_call_into(rows(), &mut out),
+    ];
+    for error in errors {
+        let error = error.unwrap_err().to_string();
+        assert_eq!(error, "an input of a call is a `spec`, which has no elements: pass a tensor");
+    }
+    assert_eq!(wrapped.programs(), 0);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! The README of torchdim, block by block: each block that computes something, with numbers
-//! computed by hand.
+//! The code of torchdim's README, and related idioms.
 
 use ndarray::{Array3, Axis, array, concatenate, s};
 use typed_dims::fallible::try_concat_to;
@@ -252,7 +251,7 @@ mod einsum_style_products {
         let v = Array3::from_shape_fn((1, 4, 2), |(_, c, key)| (10 * c + 4 * key) as f32);
         let out = attention(&k, &q, &v);
         for c in 0..4 {
-            // Shares of 1/4 and 3/4.
+            // The keys have the weights 1/4 and 3/4.
             let expected = (10 * c) as f32 + 3.0;
             assert!((out[[0, c, 0]] - expected).abs() < 1e-5, "{out}");
         }
@@ -509,7 +508,6 @@ mod tensor_puzzlers {
 mod avoiding_naming_conflicts {
     use super::*;
 
-    // `scaled` declares its own `i`. The `i` of its caller is another dim.
     #[test]
     fn the_same_name_in_a_callee_is_another_dim() {
         fn scaled(a: &Array2<f32>, factor: f32) -> Array2<f32> {
@@ -536,7 +534,7 @@ fn simultaneous_renames() {
     let turned = a.at((p, q, r)).rename_all((p, q, r), (q, r, p));
     assert_eq!((&turned).order((q, r, p)), a);
     assert_eq!(turned.sum(r).order((p, q)), a.sum_axis(Axis(1)).reversed_axes());
-    // A name that is bound elsewhere has a size.
+    // `m` already has another size.
     dims!(m, n, o);
     let five = [0; 5];
     let _ = Array1::from(five.to_vec()).at(m).order(m);
@@ -544,7 +542,6 @@ fn simultaneous_renames() {
     assert!(error.contains("`m`") && error.contains('5') && error.contains('3'), "{error}");
 }
 
-/// `x.split(c, (p, q, r))`, where one size is open.
 #[test]
 fn split_by_dims() {
     let x = counting((3, 7));
@@ -563,7 +560,6 @@ fn split_by_dims() {
     assert_eq!(error, "dim `c` of size 7 cannot be split into `m` = 5, `n` = 3, `u`");
 }
 
-/// Parts that are expressions of different types, and parts whose dims have their own sizes.
 #[test]
 fn parts_of_different_types_and_lengths() {
     let (x, y) = (counting((2, 3)), counting((2, 3)) + 10.0);
@@ -633,7 +629,7 @@ fn lists_of_dims() {
     // A dim that is in the list twice takes the diagonal.
     dims!(i, j, k, five = 5);
     assert_eq!(square.at(Each((i, i))).order(i), array![0., 4., 8.]);
-    // Among other binders: positional axes, a group, a computed index.
+    // Lists beside positional axes, a group and computed indices.
     let y = a.at((.., Each((i, j)), (k, five)));
     assert_eq!((y.positional_sizes(), k.size()), (vec![2], 1));
     dims!(p, rest: [2]);
@@ -660,7 +656,7 @@ fn new_axes_and_kept_ones() {
     assert_eq!(kept.positional_sizes(), [1, 3]);
     assert_eq!(kept.order(i), a.view().insert_axis(Axis(1)));
 
-    // Into existing arrays, which must have the axis.
+    // Into existing arrays, which must have the new axis.
     let mut out = Array3::zeros((3, 1, 2));
     x.order_into(&mut out, (j, NewAxis, i));
     assert_eq!(out, a.t().insert_axis(Axis(1)));
@@ -711,7 +707,7 @@ fn indices_from_the_end() {
     let expected = array![[5, 6], [1, 2], [1, 2], [5, 6]];
     assert_eq!(a.at((ids.at(k).from_end(a.nrows()), j)).order((k, j)), expected);
     assert_eq!(a.at((i, j)).take(i, ids.at(k).from_end(i)).order((k, j)), expected);
-    // The index can have any integer type: `isize` can represent 200 - 1, `i8` cannot.
+    // The index can have any integer type, even one like `i8`, which cannot represent position 199.
     let long = Array1::from_iter(0..200);
     dims!(n);
     let small = array![-1i8, -128, 127];
@@ -719,7 +715,7 @@ fn indices_from_the_end() {
     dims!(m);
     assert_eq!(array![u64::MAX, 3].at(m).from_end(4).order(m), array![isize::MAX, 3]);
 
-    // At 0, `p - 1` reads the last element only with `from_end`, which the error suggests.
+    // Without `from_end`, the index -1 is an error, whose text suggests `from_end`.
     let v = array![1, 2, 4];
     dims!(p = 3);
     assert_eq!((v.at(p) - v.at((p - 1).from_end(p))).order(p), array![-3, 1, 2]);
@@ -729,7 +725,7 @@ fn indices_from_the_end() {
         error.ends_with("; write `index.from_end(size)` to count negative indices from the end"),
         "{error}"
     );
-    // An index before the start is an error with the given number, without that suggestion.
+    // For an index before the start, the error has the given index and no suggestion.
     let error = v.at((p - 4).from_end(p)).try_order(p).unwrap_err().to_string();
     assert!(error.starts_with("index -4 of axis 0") && !error.contains("from_end"), "{error}");
     let error = v.at(p).try_index(p, -4).map(|_| ()).unwrap_err().to_string();
@@ -739,7 +735,6 @@ fn indices_from_the_end() {
     assert!(error.contains("`open`"), "{error}");
 }
 
-/// Dims, tensors and lazy expressions as parts of `stack` and `concat`; pieces of an expression.
 #[test]
 fn dims_with_tensors_in_tuples() {
     let x = array![3, 4];
@@ -766,7 +761,6 @@ fn dims_with_tensors_in_tuples() {
     assert_eq!((low_indices.order(low), high_indices.order(high)), (array![0, 1], array![2, 3, 4]));
 }
 
-/// Numbers with dims: literals on either side, sizes as `isize`, one position of an axis.
 #[test]
 fn numbers_beside_dims() {
     let (x, n): (Array2<f64>, usize) = (array![[1.0, 5.0], [2.0, 6.0], [4.0, 7.0]], 3);
@@ -781,7 +775,7 @@ fn numbers_beside_dims() {
     assert_eq!((i + n as isize).order(i), array![3, 4, 5]);
     assert_eq!(((i - j) + n as isize).order((i, j)).row(0), array![3, 2, 1, 0]);
     assert_eq!(j.lt(n as isize).order(j), array![true, true, true, false]);
-    // Lengths of any integer type.
+    // Lengths of several integer types.
     let (bytes, words, sizes) = (array![2_u8, 0, 4], array![2_i32, 0, 4], array![2_usize, 0, 4]);
     let expected = Array2::from_shape_fn((3, 4), |(i, j)| j < sizes[i]);
     assert_eq!(j.lt(bytes.at(i).cast::<isize>()).order((i, j)), expected);

@@ -46,7 +46,6 @@ fn network(hidden: usize, seed: u64) -> Network {
     }
 }
 
-/// The bits of all floats.
 fn bits(network: &Network) -> Vec<u32> {
     let mut all: Vec<f32> = network.up.weight.view().order((In, Hidden)).into_iter().collect();
     all.extend(network.up.bias.as_ref().unwrap().view().order(Hidden));
@@ -172,8 +171,8 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     assert_eq!(bits(&second), bits(&whole));
 }
 
-/// A value that is a tensor has the name `""`, and another optimizer may have the name of a part,
-/// such as `both.1`: all step counts are separate.
+/// A value that is a tensor has the name `""`. The optimizer `both.1` has the same name as a part
+/// of `both`.
 #[test]
 fn step_counts_are_separate() {
     let of = |size| ones::<f32, _>(In.of(size));
@@ -264,7 +263,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     }
 }
 
-/// The learned tensors of a [`Network`], whose moments are in files.
+/// One moment of each learned tensor of a [`Network`].
 #[derive(Parameters)]
 struct Learned {
     up: Layer<In, Hidden>,
@@ -272,7 +271,6 @@ struct Learned {
 }
 
 impl Learned {
-    /// One moment of each parameter.
     fn of(adam: &Adam<Network>, moment: usize) -> Self {
         let kept = |name: &str| &adam.state().parameter(name).unwrap().moments()[moment];
         Learned {
@@ -317,7 +315,7 @@ fn axes_without_names_are_in_the_order_of_the_dims() {
     assert_eq!(layer.weight.order((In, Hidden)), ndarray::array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
 }
 
-/// A file as the Python library `safetensors` writes it.
+/// A file without names of dims, as the Python library `safetensors` writes it.
 fn safetensors_without_names() -> Vec<u8> {
     use ::safetensors::tensor::{Dtype, TensorView, serialize};
     let elements: Vec<u8> = (0..6u8).flat_map(|at| f32::from(at).to_le_bytes()).collect();
@@ -534,7 +532,6 @@ mod npz {
     }
 }
 
-/// Optimizers of half-precision parameters.
 #[cfg(feature = "half")]
 mod state_of_halves {
     use super::*;
@@ -602,12 +599,10 @@ mod state_of_halves {
             (start(), Adam::new(1e-3), Adam::new(1e-3).master_weights(false));
         steps(&mut value.clone(), &mut without, 0..3);
         steps(&mut value, &mut with, 0..3);
-        // A file with master weights, for an optimizer without.
         let mut other = Adam::new(1e-3).master_weights(false);
         saved(&value, &with).load_optimizer("optimizer", &mut other, &value).unwrap();
         assert!(other.state().parameter("0").unwrap().master().is_none());
-        // A file without master weights, for an optimizer with them: they start as copies of the
-        // parameters.
+        // Master weights that are not in the file start as copies of the parameters.
         let mut other = Adam::new(1e-3);
         saved(&value, &without).load_optimizer("optimizer", &mut other, &value).unwrap();
         steps(&mut value, &mut other, 3..4);

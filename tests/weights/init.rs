@@ -18,14 +18,14 @@ dims! {
 
 type Kernel = Tensor<f64, (In, Out, Kh, Kw)>;
 
-/// The mean, the standard deviation, and the largest magnitude.
+/// The mean, the root mean square, and the largest magnitude.
 fn statistics(x: &Kernel) -> (f64, f64, f64) {
     let all = (In, Out, Kh, Kw);
     (x.mean(all).order(()), x.square().mean(all).order(()).sqrt(), x.abs().max(all).order(()))
 }
 
-/// Checks that 36,000 numbers have about the mean 0 and this standard deviation, and that their
-/// largest magnitude, divided by the deviation, is in the range `most`.
+/// Checks that the 36,000 numbers have a mean of about 0 and a standard deviation of about
+/// `deviation`, and that their largest magnitude, divided by `deviation`, is in the range `most`.
 fn check(name: &str, x: &Kernel, deviation: f64, most: std::ops::Range<f64>) {
     let (mean, found, largest) = statistics(x);
     assert!(mean.abs() < 4.0 * deviation / 36_000_f64.sqrt(), "{name}: mean {mean}");
@@ -49,7 +49,7 @@ fn variances_follow_from_the_dims_that_are_named() {
         let deviation = (2.0 / (fan_in + fan_out)).sqrt();
         check("xavier_normal", &xavier_normal(dims, inputs, outputs, seed), deviation, normal.clone());
         check("xavier_uniform", &xavier_uniform(dims, inputs, outputs, seed), deviation, even.clone());
-        // The standard deviation after truncation to 2 deviations.
+        // Truncation at 2 standard deviations multiplies the standard deviation by 0.879626.
         check("truncated_normal", &truncated_normal(dims, 0.5, seed), 0.5 * 0.879_626, 2.2..2.2738);
     }
     // A single dim needs no tuple.
@@ -157,6 +157,6 @@ fn all_permutations_come_equally_often() {
         *counts.entry(permutation(Kh, seed).order(Kh).to_vec()).or_default() += 1;
     }
     assert_eq!(counts.len(), 6);
-    // The standard deviation of each count is 29.
+    // The standard deviation of each count is about 29.
     assert!(counts.values().all(|count| (880..1120).contains(count)), "{counts:?}");
 }

@@ -132,7 +132,7 @@ fn zeros_have_the_same_parts() {
 
 #[test]
 fn zeros_and_results_lie_as_the_tensor_does() {
-    /// Whether elements have to move for the order `(Out, In, Hidden)`, and for that of the set.
+    /// Whether elements have to move for `(Out, In, Hidden)`, and for `(In, Hidden, Out)`.
     fn moves(x: Tensor<f32, (In, Hidden, Out)>) -> (bool, bool) {
         let own = explain(|| x.clone().laid((Out, In, Hidden))).1;
         let other = explain(|| x.laid((In, Hidden, Out))).1;
@@ -147,7 +147,7 @@ fn zeros_and_results_lie_as_the_tensor_does() {
     let y = lying_otherwise.as_standard_layout().into_owned().into_tensor((In, Hidden, Out));
     assert_eq!(moves(x.zip_elements(&y, |a: f32, b| a + b)), (false, true));
 
-    // A part of an array, backwards: tensors made from the part have only its elements.
+    // A part of an array, reversed along one axis.
     let part = array.slice_move(ndarray::s![..;-1, .., 1..]);
     let x = part.clone().into_tensor((Out, In, Hidden));
     assert_eq!(moves(x.zero()), (false, true));
@@ -250,7 +250,7 @@ struct Last {
     paths: Vec<(String, Vec<Segment>)>,
 }
 
-/// The reason why a [`Last`] visit ended.
+/// The error of a [`Last`] walk.
 #[derive(Debug, PartialEq)]
 struct Ended(String);
 
@@ -295,7 +295,7 @@ fn a_walk_goes_through_several_values() {
         ("scales.0.0".to_owned(), vec![Segment::Field("scales"), Segment::Index(0), Segment::Field("0")])
     );
 
-    // An error ends the visit, wherever it occurs.
+    // An error ends the walk, wherever it occurs.
     let (result, paths) = walk(11, [a, b, c]);
     assert_eq!((result.err(), paths.len()), (Some(Ended("up.weight is too large".to_owned())), 1));
     let other = network(1.0, 2);
@@ -313,7 +313,6 @@ fn an_error_in_an_array_ends_the_walk() {
     assert_eq!(walker.paths.len(), 2);
 }
 
-/// A struct that contains itself, generic over a dim and over the type of a constant.
 #[derive(Parameters)]
 struct Tree<D: AnyDim, X = ()> {
     weight: Tensor<f32, (D,)>,
@@ -332,7 +331,6 @@ fn a_struct_can_have_itself_in_it() {
     assert_eq!((next.extra, &next.children[0].extra), (Label("root"), &Label("leaf")));
 }
 
-/// Generic over the type of its parts, an element type, a lifetime and a length.
 #[derive(Parameters)]
 struct Several<'a, P, T: Element, const LAYERS: usize>
 where

@@ -3,8 +3,7 @@
 //! A declared dim used as a value (its indices) need not have a size: `x * Seq.cast::<f32>()` takes
 //! the size from `x`. If no operand has the dim, the expression cannot be computed. So each
 //! expression lists the dims that still need a size ([`Expr::Open`](super::Expr::Open)), and says
-//! to which dims it gives a size ([`Gives`]). The list is nearly always empty, and then rustc
-//! checks nothing else.
+//! to which dims it gives a size ([`Gives`]).
 
 use super::index::ComputedIndex;
 use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
@@ -27,7 +26,7 @@ pub trait Gives<D> {
     type Found: MaybeDim;
 }
 
-/// The first of the open dims without a static size to which the expression `E` gives no size.
+/// The first open dim that has no static size and gets no size from the expression `E`.
 #[diagnostic::on_unimplemented(
     message = "rustc does not know whether all dims of this tensor have a size",
     label = "if the tensor is a parameter of the function, bound it by `Evaluable`"

@@ -1,16 +1,12 @@
 //! Running an expression as a step of gradients and recorded programs.
 //!
-//! ```text
-//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's type  ->  results and step
-//! ```
-//!
 //! Memory is *traced* if a gradient or a recorded program tracks its elements. An expression runs
-//! as a kernel that is compiled for its type. Before that, an [`ExprStep`] is made from it. If no
-//! memory is traced, this only tests a flag. Otherwise the expression [writes itself](Expr::write)
-//! as a program. If one of its operands is traced, this program becomes the [step](kernels::trace)
-//! that computes the results.
+//! as a kernel that is compiled for its type. Before the kernel runs, an [`ExprStep`] is made. If
+//! no memory is traced, this only tests a flag. Otherwise the expression
+//! [writes itself](Expr::write) as a program. If one of its operands is traced, this program can
+//! become the [step](kernels::trace) that computes the results.
 //!
-//! Without `std` no memory is traced, and the methods do nothing.
+//! Without `std`, no memory is traced.
 
 #[cfg(feature = "std")]
 mod node;
@@ -76,7 +72,7 @@ pub(crate) fn is_heard() -> bool {
     false
 }
 
-/// The input of a fast path that records no step, or `None` if any memory is traced.
+/// Starts a fast path that records no step. `None` if any memory is traced.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
     if is_heard() { None } else { start() }
@@ -84,7 +80,6 @@ pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
 
 /// An operand with an element for each position of some loops.
 pub(crate) trait LoopOperand {
-    /// The type of the elements.
     type Elem: Element;
 
     /// The elements in the order of a loop nest.
@@ -98,7 +93,7 @@ pub(crate) trait LoopOperand {
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
 
-/// The program of an expression along its loops, if one of its operands is traced.
+/// The program that becomes the step of an expression, or `None` if no step is needed.
 pub(crate) struct ExprStep(pub(super) Option<OwnProgram>);
 
 #[cfg(feature = "std")]
@@ -112,7 +107,6 @@ pub(crate) type StepScope = Option<kernels::memory::hollow::HollowScope>;
 #[cfg(not(feature = "std"))]
 pub(crate) type StepScope = Option<Box<core::convert::Infallible>>;
 
-/// An expression written as a program.
 #[cfg(feature = "std")]
 pub(crate) struct WrittenExpr {
     /// The program along the loops.
@@ -122,9 +116,9 @@ pub(crate) struct WrittenExpr {
 }
 
 impl ExprStep {
-    /// The step of an expression with elements of the type `T`. There is none if no operand is
-    /// traced, or if only gradients track the operands and the elements are integers or `bool`. It
-    /// is an error if an operand is traced and programs cannot represent the expression.
+    /// The step of an expression with elements of the type `T`. No step is needed if no operand is
+    /// traced, or if only gradients track the operands and the elements are integers or `bool`.
+    /// Otherwise, it is an error if programs cannot represent the expression.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -139,8 +133,8 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// The step of an operand with these strides along loops of these sizes, and elements of the
-    /// type `T`.
+    /// The step of an operand that reads its elements with the strides `rows` along loops of these
+    /// sizes.
     #[inline]
     #[track_caller]
     pub(crate) fn of_loops<T: Element>(
@@ -173,8 +167,8 @@ impl ExprStep {
         ExprStep(None)
     }
 
-    /// The step of an expression without a gradient, if it depends on inputs of a recorded
-    /// function. (The gradient with respect to its operands is 0.)
+    /// The step of an expression whose gradient is 0, if it depends on inputs of a recorded
+    /// function.
     #[inline]
     #[track_caller]
     pub(crate) fn of_recorded<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -307,8 +301,8 @@ impl ExprStep {
     }
 
     /// Elements that are written to computed positions: `strides` along the loops, plus `offsets`
-    /// that vary along some of them. Elements with the same position are added. If `last_stays` is
-    /// an order of the loops, only the last one in this order is kept.
+    /// that vary along the loops `along`. Elements with the same position are added, unless
+    /// `last_stays` is an order of the loops: then only the last of them in this order is kept.
     pub(crate) fn scattered(
         self,
         strides: &[isize],
@@ -333,7 +327,6 @@ impl ExprStep {
         }
     }
 
-    /// Whether there is a step.
     pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }
@@ -380,8 +373,8 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 }
 
 /// The field that `write` writes. `None` if no operand is traced, or if none is recorded and the
-/// elements are integers or `bool`. `name` is the name of their type. (A separate function,
-/// compiled once with this crate.)
+/// elements are integers or `bool`. `name` is the name of the elements' type. (This function has no
+/// type parameters, so that it is compiled only once.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(
@@ -430,7 +423,8 @@ impl WrittenExpr {
 
 /// The field of an expression, traced or not, over the loops of a shape. An expression that
 /// programs cannot represent is computed along the loops `axes`, the only ones along which it
-/// varies. It is an error if that would lose a gradient, or if the expression is recorded.
+/// varies. For such an expression, it is an error if a gradient would be lost or if the expression
+/// is recorded.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(

@@ -14,9 +14,9 @@ pub enum ElementKind {
     Bool,
     /// An unsigned integer with this number of bytes.
     Unsigned(usize),
-    /// A signed integer.
+    /// A signed integer with this number of bytes.
     Signed(usize),
-    /// An IEEE 754 float.
+    /// An IEEE 754 float with this number of bytes.
     Float(usize),
     /// `bfloat16`
     Brain,
@@ -37,7 +37,6 @@ impl ElementKind {
         }
     }
 
-    /// The name of the element type.
     pub fn name(self) -> &'static str {
         match self {
             ElementKind::Bool => "bool",

@@ -54,7 +54,7 @@ pub enum FileError {
     Dims {
         /// The tensor.
         tensor: String,
-        /// The axes in the file, with their names if it has any, and their sizes.
+        /// The axes in the file, with their sizes and any names.
         file: String,
         /// The requested dims.
         wanted: String,
@@ -73,7 +73,7 @@ pub enum FileError {
         path: Option<Box<Path>>,
     },
     /// A size does not fit, there is no memory for the tensor, or the tensor to write cannot be
-    /// computed.
+    /// computed or is traced by a gradient or a recorded function.
     Size {
         /// The tensor, if it is known.
         tensor: Option<String>,

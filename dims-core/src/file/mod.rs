@@ -7,14 +7,15 @@
 //! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
 //! | [`npz`] | `.npz`, many tensors | as in npy |
 //!
-//! A name is written as in `dims!`, except for roles: `Batch`, `Feat = 64` for a dim with a static
-//! size, `Channel: DATA_CHANNEL` for a dim with the role `DataChannel`. For a file without names,
-//! list the dims in the order of its axes, with `load_as` or `view_as`.
+//! A name is written as in `dims!`, except that a role is written as its `NAME`: `Batch`,
+//! `Feat = 64` for a dim with a static size, `Channel: DATA_CHANNEL` for a dim with the role
+//! `DataChannel`. For a file without names, list the dims in the order of its axes, with `load_as`
+//! or `view_as`.
 //!
 //! Reading an axis as a dim follows the rule of `rename`: the axis must have the dim's role or one
 //! that refines it, unless the axis or the dim has no role. Channels of data and of filters are
 //! interchangeable. To read an axis with a different role, read it as a dim with the axis's role or
-//! none, and [`redefine`](crate::operators::restructure::Restructure::redefine) that dim.
+//! no role, and [`redefine`](crate::operators::restructure::Restructure::redefine) that dim.
 //!
 //! ```text
 //! let file = safetensors::SafetensorsReader::open("model.safetensors")?;
@@ -30,8 +31,11 @@
 //!
 //! To load a struct of tensors, use `#[derive(Load)]`: see [`load`].
 //!
-//! Files are not trusted: a truncated or inconsistent file is a [`FileError`]. Memory is only
-//! allocated for bytes that the file contains, not for sizes that it claims.
+//! Files are not trusted: reading a truncated or inconsistent file returns a [`FileError`]. Memory
+//! is only allocated for bytes that the file contains, not for sizes that it claims.
+//!
+//! With the feature `memmap`, [`MappedFile`] maps a file into memory. The system reads views of its
+//! tensors from disk when they are accessed.
 //!
 //! # Saving
 //!
@@ -47,9 +51,6 @@
 //! * The program needs permission to write the old file, and to create a file in its folder.
 //! * A mapped file can be replaced: readers see the old content until they map it again. On
 //!   Windows, replacing it is an error.
-//!
-//! With the feature `memmap`, [`MappedFile`] maps a file into memory. The system reads views of its
-//! tensors from disk when they are accessed.
 
 mod buffer;
 #[cfg(any(feature = "npy", feature = "safetensors"))]

@@ -7,8 +7,7 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
 //! ```
 //!
-//! NumPy ignores the comment. The parser accepts only this dictionary and no other Python literals,
-//! so it does not recurse.
+//! NumPy ignores the comment.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};
@@ -31,7 +30,7 @@ const COMMENT: &str = "# dims:";
 /// Headers are padded so that the elements start at a multiple of this and are aligned.
 const ALIGNED: usize = 64;
 
-/// The length of the longest header that is read or written. (NumPy's limit is 10000.)
+/// The length of the longest header that is read or written. (NumPy's default limit is 10000.)
 const LONGEST: usize = 1 << 16;
 
 fn invalid(what: impl Into<String>) -> FileError {
@@ -57,7 +56,6 @@ impl NpyReader {
     /// If the file cannot be read, or is not valid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
-        // (The tensor is named like the file, without the extension.)
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let reader = Self::named(&name, AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
         Ok(reader.within(Some(path.into())))
@@ -140,7 +138,7 @@ pub(super) fn head(mut file: impl Read) -> Result<AlignedBytes, std::io::Error> 
 }
 
 /// The number of bytes that are read first: the magic number, the version, and two bytes of the
-/// header's length. In version 1, these are the whole length.
+/// header's length. In version 1, the length has only these two bytes.
 const SHORTEST: usize = MAGIC.len() + 4;
 
 /// A parsed header.
@@ -319,8 +317,8 @@ fn descr(kind: ElementKind) -> Option<String> {
 /// # Errors
 ///
 /// If two of its dims have the same name, if the names of its dims are too long for a header, if
-/// NumPy lacks the element type (`bf16`), or if the tensor cannot be computed, for example because
-/// sizes conflict.
+/// NumPy lacks the element type (`bf16`), if the tensor cannot be computed, for example because
+/// sizes conflict, or if a gradient or a recorded function traces it.
 #[track_caller]
 pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
     of_contents(&Contents::tensor(tensor, "npy")?)

@@ -164,7 +164,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     }
 
     /// Unpacks the tensor with this name. Use this method for views, or to examine the sizes first.
-    /// Otherwise use [`load`](NpzReader::load), which takes half the memory.
+    /// Otherwise use [`load`](NpzReader::load), which takes less memory.
     ///
     /// # Errors
     ///
@@ -225,7 +225,6 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         npy::NpyReader::named(&self.name, head).map_err(|error| error.of_tensor(&self.name))
     }
 
-    /// The header.
     fn head(&mut self) -> Result<npy::NpyReader, FileError> {
         let head = npy::head(&mut self.file).map_err(|error| self.failed(error))?;
         self.reader(head)

@@ -200,10 +200,11 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there already is a tensor with this name or a note called `dims of` the name, if the name
+    /// If there already is a tensor with this name or a note called `dims of <name>`, if the name
     /// is `__metadata__`, which the format reserves, if two of the tensor's dims have the same
-    /// name, if the format lacks the element type (complex numbers of `f64`), or if the tensor
-    /// cannot be computed, for example because sizes conflict.
+    /// name, if the format lacks the element type (complex numbers of `f64`), if the tensor cannot
+    /// be computed, for example because sizes conflict, or if a gradient or a recorded function
+    /// traces it.
     #[track_caller]
     pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
         self.put_contents(name, &Contents::tensor(tensor, "SafetensorsWriter::put")?)?;
@@ -289,8 +290,8 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If there already is text under this name, or the name is `dims of ..` with the name of a tensor
-    /// in the file.
+    /// If there already is text under this name, or the name is `dims of <tensor>` for a tensor in
+    /// the file.
     pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
         if self.metadata.contains_key(name) {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the metadata already") });

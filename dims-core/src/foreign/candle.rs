@@ -2,10 +2,10 @@
 //!
 //! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
 //! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. The
-//! element type, the number of axes and the device of a candle tensor are known only at run time,
-//! so a mismatch is an error then. Gradients do not pass through these conversions: `into_candle`
-//! is an error for a tensor that a gradient is taken through, and the result of `to_tensor` is not
-//! part of candle's graph.
+//! element type and the number of axes of a candle tensor are known only at run time, so mismatches
+//! are run-time errors. Gradients do not pass through these conversions: `into_candle` is an error
+//! for a tensor that a gradient is taken through, and the result of `to_tensor` is not part of
+//! candle's graph.
 //!
 //! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
 //! that is also candle's `WithDType`.
@@ -25,7 +25,6 @@ use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
-/// Converts candle's error.
 fn of_candle(error: &candle_core::Error) -> DimError {
     DimError::Shape { what: format!("candle: {}", error.to_string().trim_end()) }
 }

@@ -1,9 +1,9 @@
 //! nalgebra's matrices (feature `nalgebra`).
 //!
-//! Bind matrices, vectors and views like arrays, `m.at((i, j))`. Nothing is copied: tensors support
-//! nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned matrix, and
-//! [`into_matrix`](super::IntoForeign::into_matrix) converts back. A matrix has two axes. A matrix
-//! type with one static column is a vector, and has one axis.
+//! Bind matrices, vectors and views like arrays, `m.at((i, j))`. Binding copies nothing: tensors
+//! support nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned matrix,
+//! and [`into_matrix`](super::IntoForeign::into_matrix) converts back. A matrix has two axes. A
+//! matrix type with one static column is a vector, and has one axis.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin};

@@ -14,8 +14,8 @@ mod image {
     ///
     /// # Panics
     ///
-    /// If there are fewer samples than the axes reach. A `Pixel` implemented by another crate could
-    /// report any number of channels.
+    /// If there are fewer samples than the axes reach. (Unsafe code cannot rely on
+    /// `Pixel::CHANNEL_COUNT`, because `Pixel` is a safe trait.)
     fn axes<P: Channels>(image: &ImageOf<P>) -> Axes {
         let [lines, columns, channels] = sizes(image);
         let reached = volume([lines, columns, channels].into_iter(), 1);

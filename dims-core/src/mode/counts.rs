@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use kernels::loops::steps::PlanStep;
 
-/// Totals over the steps of one kind.
+/// Totals over several steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepCount {
@@ -26,19 +26,19 @@ impl StepCount {
     }
 }
 
-/// Steps, operations and bytes by [kind of step](PlanStep::kind). This is a mode, and [`count`]
-/// returns it. It prints as a table.
+/// Steps, operations and bytes by [kind of step](PlanStep::kind): the mode of [`count`]. It prints
+/// as a table.
 ///
 /// For products and attention, each multiplication and addition is an operation; for other steps,
 /// each element that they process counts as one, however many functions are applied to it:
-/// `(x * 2 + 1).exp()` over 10 elements is one step of 10 operations. Copies count no operations.
-/// Bytes are those of all results, including copies made within an operation. In a loop of calls,
-/// the steps of each call are counted too.
+/// `(x * 2 + 1).exp()` over 10 elements is one step of 10 operations. Copies and calls count no
+/// operations. Bytes are those of all results, including copies made within an operation. In a loop
+/// of calls, the steps of each call are counted too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<(bool, &'static str), StepCount>);
 
 impl Counts {
-    /// Totals over the steps of a kind, including steps that compute gradients.
+    /// Totals over the steps of this kind, including steps that compute gradients.
     pub fn of(&self, kind: &str) -> StepCount {
         self.sum(|(_, own)| *own == kind)
     }

@@ -85,8 +85,6 @@ impl Mode for CheckFinite {
 ///
 /// `f` runs to its end in either case. Intended infinities, as in a mask, are reported too: all
 /// float and complex results must be finite. (Results written to memory with gaps are not checked.)
-/// An element that no step computed, such as an element of an array, counts when a step copies or
-/// reads it into its result.
 ///
 /// # Errors
 ///

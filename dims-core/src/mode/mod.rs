@@ -22,7 +22,7 @@
 //! assert_eq!((c[[0, 0]], products.0), (16.0, 1));
 //! ```
 //!
-//! This module has four modes. Each has a function, and a type for [`with`]:
+//! Each mode of this module has a function, and a type for [`with`]:
 //!
 //! | function | type | what it reports |
 //! |---|---|---|
@@ -41,8 +41,8 @@
 //!   operands are reported after the step that read them.
 //! * **Nesting.** Modes can be nested: each is called for each step, the outermost one first.
 //! * **Gradients.** A mode is called for the steps of gradients too. [`Ran::place`] is then the
-//!   location of the step that they differentiate. Some cotangents, such as that of softmax, are
-//!   computed without a separate step.
+//!   location of the operation that they differentiate. Some cotangents, such as that of softmax,
+//!   are computed without a separate step.
 //! * **Threads.** A mode belongs to its thread and does not see the steps of other threads. (A
 //!   kernel that runs on several threads is a step of the thread that called it.)
 //! * **Panics.** If the function panics, the mode is removed.

@@ -1,4 +1,4 @@
-//! `attention`: softmax-weighted means. Without dropout, the scores are never stored as a whole.
+//! `attention`: softmax-weighted means. Without dropout, the scores are not stored as a whole.
 
 use crate::creation::random::Seed;
 use crate::error::DimError;
@@ -104,8 +104,7 @@ condition! {
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
 /// Tensors may be expressions and references. Without dropout, mask and bias are computed tile by
-/// tile. Where the mask is `false`, the bias is ignored: an index in it that is out of range is not
-/// an error there.
+/// tile. Where the mask is `false`, the bias is ignored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -141,8 +140,8 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
-/// The mask and the bias for an expression that is one of the two. Its element type decides which;
-/// the other one changes no score.
+/// The mask and the bias for an expression that is either. Its element type decides which it is.
+/// The other one changes no score.
 #[doc(hidden)]
 pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
@@ -230,15 +229,14 @@ where
 /// queries must not. Any other dims can be batched, shared or missing, as if you wrote the product,
 /// the softmax and the weighted sum separately. The scores are computed in tiles that stay in the
 /// cache, with a running maximum and a running sum for each query (M. Milakov, N. Gimelshein, 2018,
-/// "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result
-/// equals that of the separate operations, up to rounding.
+/// "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention").
 ///
-/// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may only
-/// have dims of the scores. An expression is computed tile by tile: `i.ge(j)` is the causal mask of
-/// queries `i` and keys `j`, and `slope * (j - i).cast::<f32>()` is the bias of ALiBi. Tiles that
-/// the mask excludes completely, or whose bias is minus infinity everywhere, are skipped. If all
-/// keys of a query are excluded, the result is 0, and so are its gradients. (A plain softmax of
-/// minus infinities would be NaN.)
+/// `mask` is a `bool`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]). It may
+/// only have dims of the scores. For queries `i` and keys `j`, `i.ge(j)` is the causal mask, and
+/// `slope * (j - i).cast::<f32>()` is the bias of ALiBi. Expressions are computed tile by tile.
+/// Tiles that the mask excludes completely, or whose bias is minus infinity everywhere, are
+/// skipped. If all keys of a query are excluded, the query's result and the gradients through it
+/// are 0. (A plain softmax of minus infinities would be NaN.)
 ///
 /// [`Attend`] is a builder with the same settings, and with dropout.
 ///

@@ -96,7 +96,6 @@ impl<'a, T, S: Dims, R: Rank> Named<T, S, R, View<'a, T, S, R>> {
     }
 }
 
-/// Unevaluated expressions are borrowed as they are.
 macro_rules! views_of_expressions {
     ($([$($parameter:ident $(: $bound:path)?),*] $expr:ty;)*) => {$(
         impl<'a, T, S: Dims, R: Rank, $($parameter $(: $bound)?),*> Named<T, S, R, $expr> {

@@ -1,7 +1,7 @@
 //! Functions that are recorded at the first call, and again for new sizes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
-use super::record::{Program, RecordedInputs, recorded};
+use super::record::{Program, RecordedInputs, check_elements, recorded};
 use super::signature::InputSignature;
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path};
@@ -134,9 +134,10 @@ where
     /// # Errors
     ///
     /// Returns an error if the function cannot be recorded (see [`record`](super::record())), if an
-    /// index is out of range, or if memory runs out.
+    /// input is a [`spec`](super::spec()), if an index is out of range, or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+        check_elements::<I>()?;
         // Most calls have the same signature as the previous call.
         let inputs = match self.latest() {
             Some(program) => match program.call_exactly(inputs) {
@@ -165,6 +166,7 @@ where
         inputs: I,
         out: &mut Out,
     ) -> Result<(), DimError> {
+        check_elements::<I>()?;
         let inputs = match self.latest() {
             Some(program) => match program.call_exactly_into(inputs, out) {
                 Ok(result) => return result,

@@ -246,7 +246,7 @@ fn opened(
             Some(step) => {
                 let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
                 format!(
-                    "a number of the step `{}`{at} depends on the size of {}, but is not a product of at most three sizes, or a sum of two such products: compute it with tensors, as `mean` does, or record for one size",
+                    "a number of the step `{}`{at} depends on the size of {}, but is not a product of at most three sizes, a sum of two such products, or a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
                     step.operation,
                     names()
                 )

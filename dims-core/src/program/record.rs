@@ -152,6 +152,15 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
     Err(DimError::Shape { what })
 }
 
+/// Returns an error if an input of a call gives only sizes.
+pub(super) fn check_elements<I: RecordInputs>() -> Result<(), DimError> {
+    if I::SIZES_ALONE {
+        let what = "an input of a call is a `spec`, which has no elements: pass a tensor".into();
+        return Err(DimError::Shape { what });
+    }
+    Ok(())
+}
+
 /// Calls with inputs of any type, which are checked against the recorded inputs.
 impl<In, Out: Parameters> Program<In, Out> {
     /// See [`try_call`](Program::try_call).
@@ -234,11 +243,12 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// # Errors
     ///
     /// Returns an error if the number of tensors, their sizes or the settings of an input differ
-    /// from the recorded ones, if an input belongs to a gradient or to a function that is being
-    /// recorded, if an index is out of range (even if its element is not used, as in a `select`),
-    /// or if memory runs out.
+    /// from the recorded ones, if an input is a [`spec`](super::spec()), belongs to a gradient or
+    /// to a function that is being recorded, if an index is out of range (even if its element is
+    /// not used, as in a `select`), or if memory runs out.
     #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+        check_elements::<I>()?;
         self.call_checked(inputs)
     }
 
@@ -274,6 +284,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         inputs: I,
         out: &mut Out,
     ) -> Result<(), DimError> {
+        check_elements::<I>()?;
         self.call_checked_into(inputs, out)
     }
 
@@ -285,8 +296,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// The inputs, constants, steps and results as data, each with its element type, dims and
     /// sizes. Printing the program shows the listing as text.
     ///
-    /// Steps are listed as they were recorded, each with its number of scalar operations and the
-    /// bytes of its result.
+    /// Steps are listed as they were recorded, each with an estimate of the number of its scalar
+    /// operations, and the bytes of its result.
     pub fn listing(&self) -> &Listing {
         &self.listing
     }

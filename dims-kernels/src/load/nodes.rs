@@ -91,7 +91,7 @@ unsafe impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
     type TileReader = (isize, isize);
-    type Pairs = [isize; 4];
+    type Pairs = ();
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
@@ -116,37 +116,6 @@ unsafe impl Kernel for Counter<'_> {
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
         start + x as isize * step
-    }
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn pairs<const LEFT: bool>(
-        &self,
-        at: &[usize],
-        row: usize,
-        along: usize,
-        paired: bool,
-    ) -> Option<Self::Pairs> {
-        let stride = |along: usize| self.row.strides.get(along).copied().unwrap_or(0);
-        (paired || self.step == 0).then(|| [self.first(at), stride(row), stride(along), self.step])
-    }
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    unsafe fn broadcast_element<I: Isa>(
-        &[start, down, along, _]: &Self::Pairs,
-        row: usize,
-        step: usize,
-    ) -> isize {
-        start + row as isize * down + step as isize * along
-    }
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
-        pairs: &Self::Pairs,
-        row: usize,
-        step: usize,
-    ) -> (isize, isize) {
-        // SAFETY: the caller's promise.
-        (unsafe { Self::broadcast_element::<I>(pairs, row, step) }, pairs[3])
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

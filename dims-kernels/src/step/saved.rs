@@ -215,7 +215,7 @@ fn restored_rule(
                     && field.sizes.len() == 2
                     && (&reduction.kept[..], &reduction.reduced[..]) == (&[0], &[1])
                     && field.sizes[1] > 0,
-                "moments are not computed along lines",
+                "a reduction is not a moment of lines with elements",
             )?;
             macro_rules! by_type {
                 ($($name:ident $t:ty,)*) => {
@@ -348,7 +348,7 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
             for SavedOperandPlaces { start, sizes, strides } in operands {
                 check(
                     sizes.len() == strides.len() && sizes.len() <= 64,
-                    "sizes and strides have different numbers of loops",
+                    "sizes and strides have different numbers of loops, or more than 64",
                 )?;
                 takes.push(of(dtype, checked_volume(sizes.iter().copied())?));
                 let axes = sizes.iter().copied().zip(strides.iter().copied());
@@ -398,7 +398,7 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
             Ok(Restored::new(kind, &takes, &yields, Some(positions(lines))))
         }
         SavedKind::TopK { lines, len, k, .. } => {
-            check(k <= len, "there are fewer elements than are chosen")?;
+            check(k <= len, "more elements are chosen than a line has")?;
             let (takes, count) = ([of(dtype, checked_volume([lines, len])?)], checked_volume([lines, k])?);
             let yields = [of(dtype, count), positions(count)];
             Ok(Restored::new(TopK { lines, len, k, element }, &takes, &yields, Some(positions(count))))

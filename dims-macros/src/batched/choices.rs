@@ -1,6 +1,6 @@
-//! Refuses `if` and `while` on the values of a tensor, and a `let` that converts them to one number
-//! or `bool`: the code for one example runs once for all examples, so all of them take the same
-//! branch.
+//! Refuses `if` and `while` on the values of a tensor, and a `let` that converts these values to
+//! one number or `bool`. The code for one example runs once for all examples, so all examples take
+//! the same branch.
 //!
 //! Types are unknown here. The search looks for expressions that cannot be a single number or
 //! `bool`: tensor parameters, the results of operators and tensor methods on them, and names that
@@ -24,8 +24,8 @@ const VALUES: [&str; 66] = [
     "clamp", "maximum", "minimum", "nan_to", "select", "masked_fill", "softmax", "log_softmax", "cumsum", "flip", "diff",
 ];
 
-/// Refuses conditions on the tensors with these names, and on tensors computed from them. `others`
-/// are the other parameters.
+/// `tensors` has the names of the tensor parameters that can have extra dims, and `others` those of
+/// the other parameters.
 pub fn check(
     block: &Block,
     names: &BodyNames<'_>,

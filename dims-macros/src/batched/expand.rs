@@ -117,7 +117,7 @@ fn inner(batched: &Batched) -> TokenStream {
             let krate = krate(span);
             let rest = row.map_or_else(|| quote!(()), |row| batched.rows[row].name.to_token_stream());
             if let Pat::Ident(PatIdent { mutability: Some(_), ident, .. }) = pat {
-                // A parameter that is assigned to needs its own memory.
+                // A `mut` parameter needs its own memory.
                 owned.extend(
                     quote_spanned!(span=> let mut #ident = ::typed_dims::__private::execute::reduce::Reductions::eval(#ident);),
                 );

@@ -1,10 +1,10 @@
 //! `#[batched]`: a function that is written for one example, and can be called with tensors that
 //! have extra dims.
 //!
-//! The function expands to two: the function as written, with a `Rest` of unknown dims in its
+//! The expansion has two functions: the function as written, with a `Rest` of unknown dims in its
 //! tensors, and a caller. The caller seals the arguments (puts their extra dims into a `Rest`),
 //! calls the function as written, and unseals the results. `typed_dims_core::batch` has the traits
-//! that connect the two; this module only writes names and bounds.
+//! that connect the two functions.
 
 mod ast;
 mod changes;
@@ -18,7 +18,6 @@ use crate::pattern::errors::Errors;
 use ast::BatchedInput;
 use proc_macro2::{TokenStream, TokenTree};
 
-/// Expands the attribute.
 pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Some(token) = attribute.into_iter().next() {
         return failed(&syn::Error::new(token.span(), "`#[batched]` takes no arguments"), &item);

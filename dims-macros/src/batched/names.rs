@@ -43,7 +43,6 @@ impl LetBinding<'_> {
         self.pat.ident.to_string()
     }
 
-    /// The name of the type, if it is a number or `bool`.
     pub fn number(&self) -> Option<String> {
         self.ty.and_then(number)
     }

@@ -2,7 +2,6 @@
 
 use syn::{FnArg, PathSegment, Signature, Type, TypePath, TypeReference};
 
-/// Whether any parameter is a tensor.
 pub fn takes_tensors(sig: &Signature) -> bool {
     sig.inputs.iter().any(|input| matches!(input, FnArg::Typed(arg) if tensor(&arg.ty).is_some()))
 }

@@ -31,7 +31,6 @@ pub struct LoopRef {
     pub range: Option<Expr>,
 }
 
-/// Reads a call.
 pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<ComprehensionCall> {
     let mut tokens: Vec<TokenTree> = input.into_iter().collect();
     let arrow = position_of_arrow(&tokens).ok_or_else(|| without_arrow(&tokens, notation))?;

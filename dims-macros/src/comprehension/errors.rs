@@ -17,7 +17,6 @@ impl Mistakes {
         self.add(Error::new_spanned(tokens, message));
     }
 
-    /// Adds a mistake.
     pub fn add(&mut self, error: Error) {
         self.0 += 1;
         match &mut self.1 {
@@ -27,7 +26,6 @@ impl Mistakes {
         }
     }
 
-    /// The number of mistakes.
     pub fn count(&self) -> usize {
         self.0
     }

@@ -31,8 +31,8 @@ struct Lowered {
     part: Option<Ident>,
 }
 
-/// How many nested operations one type may have. rustc needs about half a second for this many, and
-/// more than twice that for twice as many. Deeper nodes are computed in parts.
+/// The maximum number of nested operations in one type: rustc is slow for deeper types. Deeper
+/// nodes are computed in parts.
 const MOST_DEEP: usize = 32;
 
 /// The limit inside a branch, whose parts cannot be computed separately. rustc's own limit is 128.
@@ -432,8 +432,8 @@ impl<'a> Lower<'a> {
     }
 
     /// `a && b` and `a || b`. If the right side may panic or has effects, it is not computed where
-    /// the left side decides. (Reductions in it are computed everywhere, unless an index in them may
-    /// be out of range.)
+    /// the left side decides. Its reductions are computed everywhere, unless an index in a
+    /// reduction may be out of range.
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
         let lazy = self.program.can_fail(b) || runs_code(b);
@@ -570,8 +570,8 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether a node contains Rust code with elements, or a quotient by anything but a literal: for
-/// integers, it panics where the divisor is 0.
+/// Whether a node contains Rust code with elements, or a quotient by anything but a literal: the
+/// quotient of integers panics where the divisor is 0.
 fn runs_code(node: &Node) -> bool {
     let mut found = false;
     node.walk(&mut |node| {

@@ -13,13 +13,13 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 
-/// The maximum number of loops with different names in a call: a tensor cannot have many more dims.
+/// The maximum number of loops with different names in a call: one less than the maximum number of
+/// dims of a tensor.
 const MOST_LOOPS: usize = 31;
 
 /// The maximum number of `let`s of a call: each is a level of the tree.
 const MOST_LETS: usize = 500;
 
-/// The meaning of a name.
 pub enum Meaning {
     Loop(LoopId),
     Local(LocalId),
@@ -41,7 +41,6 @@ pub struct Checker {
     pub mistakes: Mistakes,
 }
 
-/// Checks a call.
 pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program> {
     let mut checker = Checker {
         loops: Vec::new(),

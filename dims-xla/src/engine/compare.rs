@@ -33,8 +33,7 @@ pub struct ComparedCollectives {
     /// replaces a reduce-scatter are not counted here, but in `as_all_reduce` of the
     /// reduce-scatter's row.
     pub found: usize,
-    /// The planned bytes of reduce-scatters that XLA replaced by all-reduces, after which each
-    /// device keeps a part of the sum. 0 for other kinds.
+    /// The planned bytes of reduce-scatters that XLA replaced by all-reduces. 0 for other kinds.
     pub as_all_reduce: usize,
 }
 

@@ -102,9 +102,9 @@ impl Given<'_> {
     }
 }
 
-/// The inputs of a call: one, or a tuple of up to twelve. An input that the recorded function takes by
-/// value is on devices, and is moved. An input that the function takes by reference is on devices
-/// or on the host, and is borrowed.
+/// The inputs of a call: one input, or a tuple of up to twelve. An input that the recorded function
+/// takes by value is on devices, and is moved. An input that the function takes by reference is on
+/// devices or on the host, and is borrowed.
 #[diagnostic::on_unimplemented(
     message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
     label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"

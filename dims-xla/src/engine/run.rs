@@ -397,7 +397,6 @@ pub struct DeviceParts {
     pending: VecDeque<Dependence>,
     /// The numbers of the results that are state: a failed check leaves them unchanged.
     kept: Vec<usize>,
-    /// Whether the call itself has checks.
     has_checks: bool,
 }
 

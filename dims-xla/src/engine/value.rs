@@ -11,7 +11,6 @@ use std::sync::Arc;
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{self, EngineTensor};
 
-/// A tensor on devices.
 #[derive(Clone)]
 pub(super) struct DeviceTensor {
     pub(super) tensor: EngineTensor,

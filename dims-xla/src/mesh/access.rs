@@ -6,8 +6,8 @@ use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::trace::NodeAxis;
 use typed_dims_kernels::trace::saved::{SavedPlace, SavedTable};
 
-/// A tensor in the memory of a value. Most values have one; the gradients of attention have one for
-/// each tensor that the operands read.
+/// A tensor in the memory of a value. Most values have one piece. The gradients of attention have a
+/// piece for each tensor that the operands read.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// The offset of its first element.
@@ -36,8 +36,8 @@ pub(crate) enum AxisUse {
     Other,
 }
 
-/// How a place runs through the axes of a piece along loops of these sizes. The piece begins at the
-/// element `start` of the value.
+/// How a place runs through the axes of a piece along loops of these sizes. The piece begins at
+/// element `start` of the memory that the place refers to.
 pub(crate) fn uses(
     piece: &Piece,
     start: usize,

@@ -18,22 +18,21 @@ use typed_dims::program::engine::{EngineProgram, EngineTensor};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedRule, SavedWork};
 
-/// The kind of a collective.
+/// A kind of communication among the devices along some axes of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CollectiveKind {
-    /// Each device gets the sum or another reduction of all devices' values.
+    /// Each device gets the sum or another reduction of the devices' values.
     AllReduce,
-    /// Each device gets a part of the sum or other reduction of all devices' values.
+    /// Each device gets a part of the sum or other reduction of the devices' values.
     ReduceScatter,
-    /// Each device gets the parts of all devices.
+    /// Each device gets the parts of all the devices.
     AllGather,
-    /// Each device exchanges parts with all others: a tensor that is split along one dim becomes
+    /// Each device exchanges parts with the others: a tensor that is split along one dim becomes
     /// split along another.
     AllToAll,
 }
 
-/// A transfer between devices.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: CollectiveKind,

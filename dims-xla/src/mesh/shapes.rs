@@ -1,5 +1,5 @@
-//! Rewrites steps so that each loop runs along a single axis, which can then be split among
-//! devices.
+//! Rewrites loops that run through several axes as a loop for each axis, which can then be split
+//! among devices.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
@@ -14,7 +14,6 @@ use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 /// spaced sources.
 const RUNS: usize = 32;
 
-/// Rewrites the steps of a program.
 pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {
     for number in 0..program.recording.steps.len() {
         let len = program.recording.steps[number].len;

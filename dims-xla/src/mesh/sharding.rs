@@ -108,11 +108,11 @@ impl<R> Sharding<R> {
 
     /// Splits a dim along an axis of the mesh in inputs and results. This is meant for state, such
     /// as the parameters of a network and its optimizer. Steps that only compute new state work on
-    /// the parts. All others gather the dim first, unless [`shard`](Sharding::shard) splits it.
+    /// the parts. Other steps gather the dim first, unless [`shard`](Sharding::shard) splits it.
     ///
     /// A tensor that `shard` or an earlier `at_rest` splits along the same axis is not split along
-    /// that axis again. So parameters can be stored along the axis that splits the batch. A dim
-    /// that `shard` splits is not split along a second axis.
+    /// that axis again. So parameters can be stored in parts along the axis that splits the batch.
+    /// A dim that `shard` splits is not split along a second axis.
     ///
     /// # Panics
     ///

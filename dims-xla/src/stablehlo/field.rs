@@ -1,5 +1,5 @@
-//! Fields: scalar programs over operands along loops. Values "in registers" have the type of
-//! registers that hold them: see [`register`].
+//! Fields: scalar programs over operands along loops. Values "in registers" have one of the types
+//! that [`register`] returns.
 
 use super::Lower;
 use super::scalar::{is_float, register};
@@ -15,12 +15,10 @@ use typed_dims_kernels::trace::saved::{
 /// The values of a field's registers, each along the same loops.
 pub(super) type Registers = HashMap<u32, Value>;
 
-/// The type of an operand's elements.
 fn loaded_type(lower: &Lower<'_>, operand: &SavedOperand) -> DType {
     operand.value.map_or(DType::I64, |number| lower.values[number].dtype)
 }
 
-/// Whether a place varies along a loop.
 pub(super) fn varies(place: &SavedPlace, axis: usize) -> bool {
     place.strides[axis] != 0 || place.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
 }
@@ -96,7 +94,6 @@ impl Lower<'_> {
         }
     }
 
-    /// A register along some loops.
     pub(super) fn register(
         &mut self,
         field: &SavedField,

@@ -1,5 +1,5 @@
-//! Steps of operators that are not expressions: moved rows, pooling, random numbers, sorting and
-//! others.
+//! Steps of operators that are not expressions, such as moved rows, pooling, random numbers and
+//! sorting.
 
 use super::Lower;
 use super::scalar::{is_float, register};
@@ -35,7 +35,7 @@ impl Lower<'_> {
         if len == 0 {
             return Ok(self.body.zeros(dtype, &[0]));
         }
-        // Each operand is contiguous along one loop, or along several in order.
+        // The loops of each operand are in the order of its elements, so a reshape can join them.
         let mut own = Vec::new();
         for field in operands {
             let loops: Vec<usize> = (0..field.sizes.len()).collect();
@@ -322,7 +322,7 @@ impl Lower<'_> {
         body.at_positions(&flat, &body.binary("remainder", &at, &all))
     }
 
-    /// The hash of numbers.
+    /// The hash of SplitMix64.
     fn mixed(&self, z: &Value) -> Value {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &z.shape, &[]);

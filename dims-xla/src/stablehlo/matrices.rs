@@ -16,8 +16,7 @@ impl Lower<'_> {
     ) -> Result<Value, XlaError> {
         let MatrixSizes { batch, rows, columns, right } = sizes;
         let a = self.body.reshape(&operands[0], &[batch, rows, columns]);
-        // Where the host returns an error, the result has elements that are not finite. The second
-        // value says why.
+        // Where the host returns an error, the result has elements that are not finite.
         let (found, what) = match work {
             MatrixWork::Cholesky => {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));

@@ -5,10 +5,10 @@
 //!                          strided places             slices, transposes, products, ..
 //! ```
 //!
-//! Arguments and results of the module are the tensors of a program's inputs and results, with axes
-//! in the order of their types, and what [`Module::captured`] and [`Module::checks`] add. Steps
-//! compute the values that this library computes, up to rounding. Where this library reports an
-//! error, as for an out-of-range index, the module has a check.
+//! The module's arguments are the program's inputs, then the constants of [`Module::captured`]. Its
+//! results are the program's results, then the index that [`Module::checks`] describes, if there
+//! are checks. Axes are in the order of the tensors' types. Steps compute the values that this
+//! library computes, up to rounding. Checks find errors such as an out-of-range index.
 
 mod attention;
 mod chosen;
@@ -54,8 +54,8 @@ pub struct Module {
     pub text: String,
     /// The indices of the constants that are passed as arguments after the inputs.
     pub captured: Vec<usize>,
-    /// The checks of the module. If there are any, its last result is an `i32`: the index of the
-    /// first failed check, or the number of checks if none failed.
+    /// The checks of the module. If there are any, the module's last result is an `i32`: the index
+    /// of the first failed check, or the number of checks if none failed.
     pub checks: Vec<Check>,
     /// The inputs that results may overwrite: pairs of an input and a result.
     pub donated: Vec<(usize, usize)>,
@@ -262,7 +262,7 @@ struct Lower<'p> {
     /// The computed indices that have been checked: the number of the table, and the position of
     /// the index in it.
     checked: HashSet<(usize, usize)>,
-    /// The conditions of the checks, such as that indices are in range.
+    /// The checks and their conditions.
     checks: Vec<(Value, Check)>,
     /// The position of the current step's result in `program.values`.
     step: usize,

@@ -24,7 +24,6 @@ impl Factor {
 }
 
 impl Lower<'_> {
-    /// The sum of parts, in a shape.
     pub(super) fn sum_of_parts(
         &mut self,
         parts: &[SavedPart],

@@ -35,8 +35,8 @@ impl Body {
         }
     }
 
-    /// The greatest or least elements along the last axis, and their positions: the first of equal
-    /// ones. NaN takes precedence over all numbers.
+    /// The greatest or least element of each line along the last axis, and its first position. NaN
+    /// takes precedence over all numbers.
     pub(super) fn extremum(&self, a: &Value, greatest: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
@@ -91,7 +91,7 @@ impl Body {
         [best, at]
     }
 
-    /// The results of an operation with several results.
+    /// Writes an operation with several results.
     pub(super) fn several<const N: usize>(
         &self,
         text: String,

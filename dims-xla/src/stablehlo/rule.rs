@@ -1,4 +1,4 @@
-//! Steps that are rules: reductions, work along lines, recurrences and others.
+//! Steps that are rules, such as reductions, work along lines and recurrences.
 
 use super::Lower;
 use super::field::varied;
@@ -333,7 +333,7 @@ impl Lower<'_> {
             }
             _ => return Err(self.refused(format!("there is no derivative of `{name}` in StableHLO"))),
         };
-        // 0 times anything is 0: a line without a nonzero cotangent has no gradient.
+        // 0 times anything is 0: if all cotangents of a line are 0, so are its gradients.
         let nonzero = body.compare("NE", &dy, &body.like(&dy, 0.0));
         let any = spread(&body.sum(&nonzero, &axes));
         let found = body.select(&any, &found, &dy);

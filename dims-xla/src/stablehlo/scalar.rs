@@ -126,7 +126,6 @@ impl Body {
         }
     }
 
-    /// An operation on one operand.
     pub(super) fn apply_unary(&self, op: &SavedOperation, a: &Value) -> Option<Value> {
         let SavedOperation(name, words) = op;
         let float = |at: usize| f64::from_bits(words[at]);
@@ -391,7 +390,6 @@ impl Body {
         self.convert(&self.select(&finite, &found, &c(f64::NAN)), a.dtype)
     }
 
-    /// An operation on two operands.
     pub(super) fn apply_binary(&self, op: &SavedOperation, a: &Value, b: &Value) -> Option<Value> {
         let SavedOperation(name, words) = op;
         let float = |at: usize| f64::from_bits(words[at]);

@@ -80,21 +80,22 @@ pub enum Precision {
     /// Factors are not rounded.
     #[default]
     Exact,
-    /// XLA's default for the device. A GPU that supports TF32 rounds factors to it, that is, to a
-    /// 10-bit mantissa. Errors are then about 3e-4 of the greatest element. TPUs round factors to
-    /// `bf16`, and CPUs do not round them.
+    /// XLA's default for the device. A GPU that supports TF32 rounds factors to a 10-bit mantissa.
+    /// Errors are then about 3e-4 of the greatest element. TPUs round factors to `bf16`, and CPUs
+    /// do not round them.
     Tf32,
     /// In products of matrices, factors are rounded to `bf16`, with a 7-bit mantissa. Convolutions
     /// are computed as for [`Tf32`](Precision::Tf32).
     Bf16,
 }
 
-/// The operations written so far, and the number of the next value.
+/// The operations written so far.
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) text: RefCell<String>,
     next: RefCell<usize>,
-    /// The written operations, by their text without a name: equal operations are written once.
+    /// The values that [`op`](Body::op) has written, by their text without a name. `op` writes
+    /// equal operations once.
     known: RefCell<HashMap<String, Value>>,
     /// The written operations with several results, each with the common name of its results.
     pub(super) several_known: RefCell<HashMap<String, Rc<str>>>,

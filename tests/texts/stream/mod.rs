@@ -1,5 +1,5 @@
-//! The data dimension: the sections of Vollo's text, with a test for each rule and each example.
-//! `ui-tests/fail/streams` has programs that must not compile.
+//! The rules and examples of Vollo's documentation of the data dimension, and their tests. The last
+//! column lists programs in `ui-tests/fail/streams` that must not compile.
 //!
 //! | section | the text | test | refused: `stream_..` |
 //! |---|---|---|---|
@@ -53,31 +53,18 @@ use typed_dims::ndarray::Array3;
 use typed_dims::prelude::*;
 use typed_dims::tensors::stream::CostClass;
 
-// The extents in the examples of the text, and others for the tests.
 dims! {
-    /// Extent a.
     pub struct A;
-    /// Extent b.
     pub struct B;
-    /// Extent c.
     pub struct C;
-    /// Extent n.
     pub struct N;
-    /// Extent 1.
     pub struct One = 1;
-    /// Another extent 1.
     pub struct Uno = 1;
-    /// The contracted extent.
     pub struct J;
-    /// An extent of a constant.
     pub struct I;
-    /// An extent of a stream.
     pub struct K;
-    /// A product of extents.
     pub struct AB;
-    /// A product of extents.
     pub struct BC;
-    /// A product of extents.
     pub struct NB;
 }
 
@@ -101,14 +88,13 @@ fn abc_along_a() -> Stream<i64, (A, B, C), A> {
     numbers().into_tensor((A, B, C)).stream((A, B, C), A)
 }
 
-/// The result of an operation, and its cost.
 fn cost<T>(f: impl FnOnce() -> T) -> (T, CostClass) {
     let (out, ledger) = typed_dims::tensors::stream::ledger(f);
     let [entry] = &ledger.entries[..] else { panic!("one operation was expected:\n{ledger}") };
     (out, entry.cost)
 }
 
-/// The result and the cost of an operation that must not move elements.
+/// The result and the cost of `f`, which must not move elements.
 fn cost_in_place<T>(f: impl FnOnce() -> T) -> (T, CostClass) {
     let (out, plan) = explain(|| cost(f));
     assert!(plan.steps.is_empty(), "{plan}");

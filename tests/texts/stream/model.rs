@@ -1,21 +1,15 @@
-//! Typical models, compared with loops.
+//! Typical models.
 
 use super::*;
 use typed_dims::ndarray::Array2;
 use typed_dims::tensors::stream::ledger;
 
 dims! {
-    /// Time steps.
     pub struct Time;
-    /// Input features.
     pub struct Input;
-    /// Hidden features.
     pub struct Hidden = 8;
-    /// Output features.
     pub struct Output = 3;
-    /// Positions of queries.
     pub struct Query;
-    /// Positions of keys.
     pub struct Key;
     /// Features of queries and keys.
     pub struct Feat = 4;
@@ -50,8 +44,8 @@ fn a_network_with_constant_weights_needs_no_dynamic_ones() {
     assert_eq!((ledger.count(CostClass::Compute), ledger.entries.len()), (4, 4));
 }
 
-/// `out[t] = mean of x[t], .., x[t + 2]`. Windows are slices, which are free along time, because
-/// time is not the data dimension.
+/// `out[t] = mean of x[t], .., x[t + 2]`. Slices along `Time` are free because `Time` is not the
+/// data dimension.
 fn running_mean(x: &Stream<f64, (Time, Input), Input>) -> Stream<f64, (Time, Input), Input> {
     let n = x.size(Time) - 2;
     (x.slice(Time, ..n) + x.slice(Time, 1..=n) + x.slice(Time, 2..)) / 3.0
@@ -76,7 +70,6 @@ fn softmax(scores: &Stream<f64, (Query, Key), Key>) -> Stream<f64, (Query, Key),
     &exp / exp.sum_keepdim(Key, One).broadcast(One, keys)
 }
 
-/// Attention over streams: the keys flow along their positions, and so do the scores.
 fn attention(
     queries: &Stream<f64, (Query, Feat), Feat>,
     keys: &Stream<f64, (Key, Feat), Key>,

@@ -85,7 +85,7 @@ fn sizes_that_differ_are_an_error() {
     assert_eq!(x.try_map(|x| x + 1), Ok(x + 1));
 }
 
-/// Functions of tensors that mention no dims. They are not written for streams.
+// Functions of tensors that name no dim, and that are not written for streams.
 fn swish<B: Dims>(x: &Tensor<f64, (Rest<B>,)>) -> Tensor<f64, (Rest<B>,)> {
     (x * x.sigmoid()).eval()
 }
@@ -103,7 +103,7 @@ fn functions_of_tensors_that_name_no_dim() {
     let (x, array) = (abc_along_b(), numbers());
     let (large, class) = cost(|| -> Stream<bool, (A, B, C), B> { x.pointwise(is_large) });
     assert_eq!((large.to_array(), class), (array.mapv(|x| x > 50), CostClass::Compute));
-    // Axes that are not in the order of their dims, and expressions as results.
+    // The axes are in another order than the tensor's dims, and the result is an expression.
     let turned = array.view().permuted_axes([2, 0, 1]);
     let y: Stream<f64, (C, A, B), A> =
         array.clone().into_tensor((A, B, C)).stream((C, A, B), A).pointwise(|x| {

@@ -1,11 +1,9 @@
-//! A random chain of operations has the same result as ndarray's operations, and a contraction the
-//! same result as a loop.
+//! Random chains of operations have the same results as ndarray's operations.
 
 use super::*;
 use proptest::prelude::*;
 use typed_dims::ndarray::{Array1, ArrayD, Axis, concatenate};
 
-/// One operation, along one of three axes if it takes one.
 #[derive(Clone, Debug)]
 enum Op {
     Slice(usize, usize, usize),

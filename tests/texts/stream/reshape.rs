@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Static extents.
 mod known {
     typed_dims::dims! {
         pub struct A = 2;
@@ -67,7 +66,7 @@ fn unflattened_into_two_the_second_is_the_data_dimension() {
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
     let (y, class) = cost_in_place(|| -> Stream<i64, (A, N, B, C), B> { x.reshape((A, N.of(2), B, C)) });
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
-    // Of three factors, the last one is the data dimension. Names can be reused.
+    // The last of three factors is the data dimension. `NB`, which is split, can also be a factor.
     let y: Stream<i64, (A, N, NB, One, C), One> = x.unflatten(NB, (N.of(3), NB.of(2), One));
     assert_eq!(y.sizes(), [2, 3, 2, 1, 4]);
 }
@@ -81,7 +80,8 @@ fn strides_of_static_and_other_sizes() {
     let y: Stream<i64, (One, A, Two, B, Uno, Due), A> = x.reshape((One, A, Two, B, Uno, Due));
     assert_eq!(y.to_array().into_shape_with_order((2, 3, 4)).unwrap(), numbers());
     assert_eq!(y.sizes(), [1, 2, 2, 3, 1, 2]);
-    // If several axes have the stride, because of axes of size 1, the first is used.
+    // Axes of size 1 can share their stride with the data dimension. The first axis that has this
+    // stride becomes the data dimension.
     let x = from_vec(A.of(3), vec![1, 2, 3]).stream(A, A);
     let y: Stream<i32, (One, A, Uno), A> = x.reshape((One, A, Uno));
     let y: Stream<i32, (A,), A> = y.reshape(A);

@@ -1,4 +1,4 @@
-//! Unsqueeze (a.k.a. new-axis): anywhere, and never the data dimension.
+//! A new axis can go anywhere, and is never the data dimension.
 
 use super::*;
 

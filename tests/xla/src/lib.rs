@@ -20,7 +20,7 @@ pub fn plugin(devices: usize) -> Option<Pjrt> {
     }
 }
 
-/// The elements of all tensors, as `f64`.
+/// The elements of each tensor, as `f64`.
 pub fn numbers<P: Parameters>(value: &P) -> Vec<Vec<f64>> {
     let (tensors, _) = tensors_of(value).expect("programs know the types");
     let numbers = tensors.iter().map(|own| {
@@ -75,8 +75,9 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
     bytes.chunks_exact(2).map(number).collect()
 }
 
-/// Panics unless the numbers of two values are close. `tolerance` is relative to the greatest
-/// finite magnitude that is expected in a tensor, or to 1 if that is greater.
+/// Panics unless the numbers of two values are close. A number may differ by `tolerance` times the
+/// greatest finite magnitude expected in its tensor, or by `tolerance` if that magnitude is below
+/// 1.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
     assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");

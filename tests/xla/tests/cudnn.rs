@@ -38,7 +38,7 @@ fn text<In: RecordInputs, Out: typed_dims::grad::Parameters>(
     lower(&program.to_engine().unwrap(), options, &[]).unwrap().text
 }
 
-/// The custom calls in a module: the name, the settings, and the rest of each.
+/// The name, the settings, and the rest of each custom call in a module.
 fn calls(text: &str) -> Vec<(String, Value, String)> {
     let between = |line: &str, from: &str, to: &str| {
         let (_, rest) = line.split_once(from).expect(from);
@@ -78,7 +78,6 @@ fn calls_are_those_of_jax() {
     assert!(calls(&text(&program, AttentionKernel::Operations)).is_empty());
 }
 
-/// Attention that cuDNN does not support is computed with operations.
 #[test]
 fn other_attention_is_computed_by_operations() {
     let sizes = || (Batch.of(2), Head.of(2), Token.of(6), Feat.of(8));

@@ -1,5 +1,5 @@
-//! Square matrices on XLA, whose dims are a dim and its prime, compared with the library's own
-//! results.
+//! Square matrices, whose dims are a dim and its prime. XLA's results are compared with the
+//! library's own results.
 
 #![allow(missing_docs)]
 
@@ -20,13 +20,13 @@ fn square(n: usize, seed: u64) -> Square {
     randn((Row.of(n), prime(Row.of(n))), seed)
 }
 
-/// A positive definite matrix: `x x^T + 1`.
+/// `x x^T + I`, which is positive definite.
 fn definite(x: &Square) -> Square {
     (x.compose(x.transpose(Row), Row) + eye::<f64, _, _>(Row.of(x.size(Row)), prime(Row.of(x.size(Row)))))
         .eval()
 }
 
-/// `x` in `a x = b`, by the Cholesky factor, which is the second result.
+/// Solves `a x = b`. Returns `x` and the Cholesky factor of `a`.
 fn solved(a: &Square, b: &Sides) -> (Sides, Square) {
     let l = a.cholesky(Row, prime(Row));
     let y: Sides = l.view().solve_triangular(b, Row, prime(Row), Triangular::Lower).unprime(Row).eval();
@@ -43,7 +43,6 @@ fn square_matrices_are_the_same() {
         let other: Sides = randn((Row.of(n), In.of(3)), 5);
         let (first, second) = (square(n, 1), square(n, 4));
 
-        // Inputs and results have a dim and its prime.
         let moved = |x: &Square| -> (Square, Square, Sides) {
             let outer = (x.sum(prime(Row)) * x.sum(Row)).eval();
             (
@@ -63,7 +62,7 @@ fn square_matrices_are_the_same() {
         let run = pjrt.compile(&record(systems, (&first, &b)).unwrap()).unwrap();
         let (found, factor) = run.call((&second, &other)).unwrap();
         let (expected, l) = systems((&second, &other));
-        // The condition number of `x x^T + 1` is at most its norm.
+        // The condition number of `x x^T + I` is at most its norm.
         assert_near(&factor.to_host().unwrap(), &l, 1e-10, "the Cholesky factor");
         assert_near(&found.to_host().unwrap(), &expected, 1e-10, "the solution");
         // `expected` is the solution.

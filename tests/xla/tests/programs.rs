@@ -69,7 +69,6 @@ fn sizes_are_enough() {
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
 
-/// Integers: sorting, reductions, positions, running sums, arithmetic, casts and comparisons.
 macro_rules! of_integers {
     ($($name:ident $t:ty;)*) => {$(
         #[test]
@@ -151,7 +150,7 @@ fn bad_indices_are_errors_that_keep_the_state() {
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());
     drop(state);
-    // The first of many calls fails. Nobody reads a value until the end.
+    // The first of many calls fails. No value is read until the end.
     let mut state = pjrt.put(&table).unwrap();
     let mut expected = table.clone();
     for call in 0..70 {

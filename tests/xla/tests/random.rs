@@ -20,7 +20,7 @@ static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
 /// If a value is closer to a kink than this, rounding can decide which side is taken.
 const MARGIN: f64 = 1e-6;
 
-/// Allowed difference, relative to the greatest number.
+/// The tolerance of [`assert_near`].
 const TOLERANCE: f64 = 1e-9;
 
 /// Compiles the value and the gradient for one input, and calls both with another. Returns `false`

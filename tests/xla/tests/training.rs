@@ -1,5 +1,4 @@
-//! Optimizers, clipping and averages on XLA: the tests of recorded training steps, here also
-//! compared with XLA.
+//! Runs the tests of recorded training steps, and compares their results with XLA's.
 
 #![allow(missing_docs)]
 

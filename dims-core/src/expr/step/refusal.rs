@@ -107,7 +107,7 @@ fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
     no_derivative(operation, &names_of_variables(node))
 }
 
-/// Converts the error of a writer: an operation that it cannot record, or a lack of memory.
+/// Converts the error of a writer.
 #[cfg(feature = "std")]
 #[track_caller]
 pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {

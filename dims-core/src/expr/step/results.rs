@@ -23,7 +23,6 @@ use kernels::trace::{NodeStep, StridedPlace, record::Writer, rules};
 pub(crate) struct StepOfSum(pub(super) Option<Part>);
 
 impl StepOfSum {
-    /// The result.
     #[track_caller]
     pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
         told(&data);
@@ -42,7 +41,6 @@ impl StepOfSum {
 pub(crate) struct StepOfPlaces(Vec<Part>);
 
 impl StepOfPlaces {
-    /// Adds a part.
     pub(crate) fn add(&mut self, part: Option<Part>) {
         self.0.extend(part);
     }
@@ -73,7 +71,6 @@ impl StepOfPlaces {
         let data = kernels::memory::hollow::reserved(len).expect("address space is available");
         let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
         let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-        // (Zeros; their pages are not touched.)
         let around = around.unwrap_or_else(|| vec![T::default(); len]);
         let step = rules::placed_around(self.0, around);
         Buffer::traced(data, new_node(dtype, len, step, None))
@@ -96,8 +93,8 @@ impl StepOfParts {
         StepOfParts(None)
     }
 
-    /// Adds elements with these strides along loops of these sizes. They are stored in the result
-    /// at `start` with the strides `to`.
+    /// Adds elements with the strides `from` along loops of these sizes. They are stored in the
+    /// result at `start` with the strides `to`.
     #[track_caller]
     pub(crate) fn add<T: Element>(
         &mut self,
@@ -121,7 +118,6 @@ impl StepOfParts {
         Ok(())
     }
 
-    /// The result.
     #[track_caller]
     pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
         told(&data);

@@ -1,6 +1,6 @@
 //! Loading structs of tensors from a file (feature `safetensors`).
 //!
-//! `#[derive(Load)]` maps fields to tensors of the file, and [`Weights`] holds these tensors. All
+//! `#[derive(Load)]` maps fields to arrays of the file, and [`Weights`] holds these arrays. All
 //! names, element types and sizes are checked before the struct is built, and all problems are
 //! reported at once.
 
@@ -33,10 +33,10 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 use std::path::Path;
 
-/// The tensors of a file by name, and the sizes that were given for dims.
+/// The arrays of a file by name, and the sizes that were given for dims.
 ///
-/// It borrows the file's bytes. Fields of the type
-/// [`TensorView`](crate::tensors::named::TensorView) are views of them.
+/// `Weights` borrows the file's bytes. In a loaded struct, fields of the type
+/// [`TensorView`](crate::tensors::named::TensorView) are views of these bytes.
 pub struct Weights<'a> {
     arrays: BTreeMap<String, Entry<'a>>,
     sizes: Vec<Known>,
@@ -54,7 +54,7 @@ struct Known {
 }
 
 impl<'a> Weights<'a> {
-    /// The tensors of a file.
+    /// The arrays of a file.
     ///
     /// # Errors
     ///
@@ -73,8 +73,8 @@ impl<'a> Weights<'a> {
     /// Gives dims sizes that cannot be inferred from the arrays, such as the number of heads:
     /// `weights.with((Head.of(12), Position.of(512)))`.
     ///
-    /// Other dims get their size from the first array that has them, and all other arrays must
-    /// agree.
+    /// Any other dim without a static size gets its size from the first loaded array that has the
+    /// dim, and later arrays must agree.
     ///
     /// # Errors
     ///
@@ -96,8 +96,8 @@ impl<'a> Weights<'a> {
     }
 
     /// Converts arrays of floats to the float type of their field, for example `f16` in the file to
-    /// `f32` in memory. Each element is rounded to the nearest value. Without this, other element
-    /// types are an error. (Half precisions in a file need the feature `half`.)
+    /// `f32` in memory. Each element is rounded to the nearest value. By default, such arrays are
+    /// an error. (Half precisions in a file need the feature `half`.)
     ///
     /// Fields of type `Tensor` are converted. A view must have the element type of the file.
     pub fn converting_floats(mut self) -> Self {
@@ -143,8 +143,8 @@ fn within(prefix: &str, name: &str) -> bool {
 
 /// A value that can be loaded from the arrays of a file. Implement it with `#[derive(Load)]`.
 ///
-/// A `Vec` is loaded from `name.0`, `name.1`, and so on; there must be at least one. An `Option` is
-/// `None` if there is no array with this name or below it.
+/// A `Vec` is loaded from `name.0`, `name.1`, and so on; there must be at least one element. An
+/// `Option` is `None` if the file has no array whose name is `name` or begins with `name.`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be loaded from a file of weights",
     label = "this does not implement `Load`",
@@ -210,7 +210,7 @@ impl<'a> Loader<'_, 'a> {
         out
     }
 
-    /// Whether there is an array with the current name or below it.
+    /// Whether there is an array with the current name, or a name that begins with it and a dot.
     pub fn is_there(&self) -> bool {
         let behind = self.weights.arrays.range(self.name.clone()..).map(|(name, _)| name);
         // Names that sort between `a` and `a.b`, such as `a-b`, are not below `a`.
@@ -314,7 +314,7 @@ impl<'a> Loader<'_, 'a> {
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
         let is = |axis: &AxisName, key: &DimKey| key.name == axis.name && means(&axis.roles, key.roles);
         let keys = || groups.iter().flat_map(|group| group.as_slice());
-        // If the file names an axis for each dim, as `SafetensorsWriter` does, its names decide the
+        // If the file names an axis for each dim, as `SafetensorsWriter` does, the names decide the
         // order.
         let by_name: Option<SmallVec<[&[DimKey]; 8]>> = entry.names.as_ref().and_then(|names| {
             let axis = |axis| keys().find(|key| is(axis, key)).map(core::slice::from_ref);
@@ -386,7 +386,7 @@ fn described(groups: &[&Keys]) -> String {
     format!("({})", names.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether the groups contain each dim of a set once, and no others.
+/// Whether the groups contain each dim of a set once, and no other dims.
 const fn covers(groups: &[&Keys], set: &Keys) -> bool {
     let (mut group, mut count, mut seen) = (0, 0, 0u64);
     while group < groups.len() {
@@ -460,7 +460,7 @@ impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
     };
 }
 
-/// A tensor type that a field can have. It owns its elements or borrows them from the file.
+/// The type of a field: a tensor that owns its elements, a view of the file, or `NoBias`.
 pub trait LoadTensor<'a>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

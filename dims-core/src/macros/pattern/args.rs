@@ -46,7 +46,7 @@ pub struct Arg<V, S, Rest> {
 pub struct Taking<N>(PhantomData<N>);
 
 impl<N> Taking<N> {
-    /// An operand of a pattern without `...`.
+    /// An operand whose part of the pattern has no `...`.
     #[inline]
     pub fn exactly<A: Input<Rank: HasExactly<N>> + ?Sized>(
         operand: &A,
@@ -54,7 +54,7 @@ impl<N> Taking<N> {
         Arg { values: operand.values(), marker: PhantomData }
     }
 
-    /// An operand of a pattern with `...`.
+    /// An operand whose part of the pattern has `...`.
     #[inline]
     pub fn at_least<A: Input<Rank: HasAtLeast<N>> + ?Sized>(
         operand: &A,
@@ -103,7 +103,7 @@ pub struct End;
 pub trait Args<T: Element> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims of all of them.
+    /// The dims of all operands.
     type Dims: Dims;
     /// The number of axes of `...` after broadcasting.
     type Rest: AnyRank;
@@ -190,17 +190,19 @@ pub trait ValueList<T: Element> {
         None
     }
 
-    /// Appends all operands. Returns false if one of them is not a single array in memory, without
-    /// dims.
+    /// Appends the operands to `memories`. Returns false if one of them is not a single array in
+    /// memory, without dims.
     fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
     fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError>;
 
-    /// The axes of the first operand and its arrays, if it is a list.
+    /// The axes and the arrays of the first operand, if it is a list that is not one array in
+    /// memory.
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])>;
 
-    /// Calls `each` with the position and the arrays of each operand. Lazy operands are computed.
+    /// Calls `each` with the position and the arrays of each operand. A tensor is first copied to
+    /// one array.
     fn arrays<U: Dims>(
         &self,
         shapes: &[Shape],
@@ -242,7 +244,6 @@ pub trait ValueList<T: Element> {
         T: Num;
 }
 
-/// Operands in memory.
 pub(super) type OperandsInMemory<'s, T> = SmallVec<[direct::ElementsAlong<'s, T>; 4]>;
 
 impl<T: Element> ValueList<T> for End {
@@ -296,7 +297,6 @@ impl<T: Element> ValueList<T> for End {
 
     #[cfg(feature = "std")]
     fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register {
-        // (Without an operand, the program is not needed.)
         left.unwrap_or_else(|| writer.opaque("a pattern without operands"))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::plan::direct::Roles;
 
-/// The maximum number of axes of a pattern that has a list of loops.
+/// The maximum number of axes of a pattern with [`PatternLoops`].
 pub const MOST: usize = 12;
 
 /// The axes of each operand and of the result of a pattern.
@@ -143,8 +143,8 @@ const fn names_all(slots: &[Slot]) -> bool {
     true
 }
 
-/// Whether `kept` are the axes of the result in its order, and `reduced` the remaining ones of
-/// `axes` axes, each once.
+/// Whether `kept` are the axes of the result in its order, and `reduced` the other axes below
+/// `axes`, each once.
 const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     let PatternLoops { kept, reduced } = loops;
     if !names_all(output) || kept.len() + reduced.len() != axes {
@@ -175,8 +175,8 @@ const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
     found == kept.len()
 }
 
-/// The axes of an array. `None` if it has groups, `...`, a repeated axis, or more than [`MOST`]
-/// axes.
+/// The axes of an array. `None` if it has groups, sums, `...`, a repeated axis, or more than
+/// [`MOST`] axes.
 const fn numbers(slots: &[Slot]) -> Option<Numbers> {
     let mut list = Numbers { len: 0, axes: [0; MOST] };
     if slots.len() > MOST {
@@ -193,7 +193,6 @@ const fn numbers(slots: &[Slot]) -> Option<Numbers> {
     Some(list)
 }
 
-/// Numbers of axes.
 struct Numbers {
     len: usize,
     axes: [usize; MOST],
@@ -208,7 +207,7 @@ impl Numbers {
 /// One axis of an array in a pattern, or the axes of `...`.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// `...`: all axes that the pattern does not list.
+    /// `...`: all axes that the pattern does not name.
     Rest,
     /// `i`: the axis of the pattern with this number.
     Axis(usize),
@@ -250,7 +249,6 @@ impl Slot {
         }
     }
 
-    /// A part of a group.
     const fn term(&self, group: usize, part: usize) -> Option<Term> {
         let terms: &[Term] = match self {
             Slot::Rest if part == 0 => return Some(Term::Rest),

@@ -114,7 +114,6 @@ impl BoundPattern {
         &self.sizes[..self.rows.axes()]
     }
 
-    /// The loops, ready to run.
     #[inline]
     pub(crate) fn run(&self) -> RunLoops<'_> {
         RunLoops { sizes: self.sizes(), rows: &self.rows }

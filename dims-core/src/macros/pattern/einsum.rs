@@ -32,9 +32,9 @@ pub type PatternOutput<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (Inlined, like all sums of products. The general path takes the operands by reference, because
-/// moving them would take as long as a small product. In debug builds, this function is not
-/// inlined, because the locals of each call would stay on the caller's stack.)
+/// (The general path takes the operands by reference, because moving them would take as long as a
+/// small product. In debug builds, this function is not inlined, because the locals of each call
+/// would stay on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
@@ -71,7 +71,7 @@ fn loop_name<U: Dims>(layout: &PatternLayout, at: usize) -> &'static str {
     }
 }
 
-/// A product of two operands whose axes all have names, for plans.
+/// The axes of a product of two operands, for plans.
 fn product_dims(pattern: &'static Pattern) -> ProductDims {
     let names = |slots: &[Slot]| {
         let name = |slot: &Slot| match *slot {
@@ -87,9 +87,9 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
     }
 }
 
-/// Plans and computes the sum of products. Returns the elements and the sizes of the result. (The
-/// caller builds the result. If this function built it, it could share a stack slot with the result
-/// of a small product, which would then be read in larger pieces than it was written.)
+/// The elements and the sizes of the sum of products. (The caller builds the result. Built here, it
+/// could share a stack slot with the result of a small product. That slot would be read in larger
+/// pieces than it was written, which is slow.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(
@@ -172,7 +172,7 @@ pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
 }
 
-/// Adds the result's sizes to an error about memory.
+/// Adds the result's sizes to a `TooLarge` error.
 pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
     match error {
         DimError::TooLarge { .. } => too_large(pattern, sizes),

@@ -121,9 +121,9 @@ pub trait Values {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ArrayElements<'a, T> {
-    /// The elements along the axes.
+    /// The elements along the axes. Empty if `list` is set.
     pub(super) held: BorrowedOrOwned<'a, T>,
-    /// The axes; the list's axis is the first.
+    /// The axes. The first axis of a list runs along the list.
     pub(super) axes: Axes,
     /// The arrays of a list, if the list is not one array in memory.
     pub(super) list: Option<ListItems<'a, T>>,
@@ -140,7 +140,6 @@ pub enum BorrowedOrOwned<'a, T> {
 }
 
 impl<T> BorrowedOrOwned<'_, T> {
-    /// The elements, for plans and kernels.
     #[inline]
     pub(super) fn elements(&self) -> Elements<'_, T> {
         match self {
@@ -174,13 +173,11 @@ impl<'a, T> Deref for ListItems<'a, T> {
 }
 
 impl<'a, T> ArrayElements<'a, T> {
-    /// Elements along axes.
     #[inline]
     pub(super) fn new((elements, axes): (Elements<'a, T>, Axes)) -> Self {
         ArrayElements { held: BorrowedOrOwned::Borrowed(elements), axes, list: None, fault: None }
     }
 
-    /// A list of arrays.
     pub(super) fn list(items: ListItems<'a, T>) -> Self {
         // The stride along the list is 0. The other strides are those of the first array.
         let mut axes = Axes::from_slice(&[Axis::new(items.len(), 0)]);
@@ -204,7 +201,6 @@ impl<'a, T> ArrayElements<'a, T> {
             && !self.axes.spilled()
     }
 
-    /// The elements, for plans and kernels.
     #[inline]
     pub(super) fn elements(&self) -> Elements<'_, T> {
         self.held.elements()
@@ -289,7 +285,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        // (A list is copied array by array; this only records what is read.)
+        // (A list is copied array by array. This only records that its arrays are read.)
         if let Some(items) = &self.list {
             items.iter().for_each(|(held, _)| {
                 writer.elements(held.elements(), None);
@@ -337,7 +333,7 @@ impl<T: Element> ArrayElements<'_, T> {
     }
 }
 
-/// Elements in memory, as required by lists, views and `pack!`.
+/// Elements in memory, as required by lists, views, `pack!` and `unpack!`.
 #[diagnostic::on_unimplemented(
     message = "expected an array: a tensor's elements may not be computed yet",
     label = "expected an array",
@@ -384,7 +380,6 @@ impl<T> SameElem<T> for T {
     }
 }
 
-/// A tensor, lazy or not.
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -1,16 +1,16 @@
-//! The loops of a pattern (the dims of its operands, the axes of `...`, and the named axes), and
-//! the strides of operands and results along them.
+//! The loops of a pattern (the dims of its operands, the axes of `...`, and its other axes), and
+//! the strides of operands and results along these loops.
 
 use super::data::{Pattern, Slot, Term};
 use super::solve::{Solved, rest_of};
 use crate::error::DimError;
 use kernels::loops::axes::{Order, Sizes};
 
-/// The loops of a pattern whose sizes are known.
+/// The loops of a pattern, with their sizes.
 pub struct PatternLayout {
     /// The pattern.
     pub pattern: &'static Pattern,
-    /// The sizes of its axes.
+    /// The sizes of the pattern's axes.
     pub solved: Solved,
     /// The number of loops that are dims. These come first.
     pub named: usize,
@@ -59,8 +59,7 @@ impl PatternLayout {
 
     /// Like [`order`](Self::order), with these groups chosen for sums.
     ///
-    /// No axis may occur twice. That would be a diagonal, which can only be read, and which macros
-    /// reject for results.
+    /// No axis may occur twice. (Macros reject this in results.)
     pub fn order_of(&self, slots: &[Slot], choices: &[usize]) -> Order {
         let mut choices = choices.iter().copied();
         let mut order: Order = (0..self.named).collect();
@@ -81,7 +80,7 @@ impl PatternLayout {
     }
 
     /// Writes to `row` the strides of an array along the loops, given its strides along dims and
-    /// axes. `row` must be 0 before. Returns the offset of the chosen groups of sums.
+    /// axes. `row` must be all 0 before. Returns the offset of the chosen groups of sums.
     pub fn spread(
         &self,
         slots: &[Slot],

@@ -1,10 +1,10 @@
 //! The runtime of the pattern macros: a pattern as plain data, applied to operands whose dims and
-//! axes are loops of one nest.
+//! axes are loops of one loop nest.
 //!
 //! A macro parses its pattern at compile time, and expands to a constant [`Pattern`] and one call.
 //! rustc checks the rank of each operand ([`rank`]), and computes the type of the result. At run
 //! time, the sizes of all axes are determined and compared once ([`solve`]), the operands' strides
-//! are mapped to the loops of the pattern (`layout`), and the common kernels run.
+//! are mapped to the loops of the pattern (`layout`), and the kernels run.
 
 pub mod args;
 pub mod arrays;

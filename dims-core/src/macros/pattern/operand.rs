@@ -11,7 +11,6 @@ use kernels::program::Register;
 #[cfg(feature = "std")]
 use kernels::trace::record::Writer;
 
-/// One operand of a pattern, along loops.
 pub(super) struct OneOperand<'v, V>(pub(super) &'v V);
 
 impl<V: Values> LoopOperand for OneOperand<'_, V> {

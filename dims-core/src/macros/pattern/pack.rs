@@ -21,7 +21,7 @@ use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// The sizes of the `*` axes of each packed array, which [`unpack!`](../../macro.unpack.html) needs
-/// to split the result.
+/// to split the joined array.
 ///
 /// `R` is the number of these axes, if it is the same for all arrays. `K` is the kind of list that
 /// was packed: [`Several<N>`], or [`Many`]. A `PackedShape` can also be constructed from sizes:
@@ -90,7 +90,6 @@ where
     type Out = <SameNumberOfAxes<R, O> as Bool>::If<R, RankDyn>;
 }
 
-/// Whether two arrays have the same number of axes.
 type SameNumberOfAxes<R, O> =
     <<<R as Rank>::TakenFrom<O> as Rank>::Max<<O as Rank>::TakenFrom<R>> as Rank>::IsNone;
 
@@ -264,8 +263,8 @@ where
     for array in &arrays {
         out.push(array.elements(), &array.axes, before.len());
     }
-    // For each position of the axes around `*`, the parts of the arrays are adjacent, and fill the
-    // axis `*`.
+    // At each position of the axes before `*`, the parts of the arrays are adjacent, and together
+    // they fill the axis `*`.
     Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
 }
 
@@ -294,7 +293,7 @@ fn compare<T>(
     Ok(())
 }
 
-/// The result of `unpack!`: an array of the listed arrays, or a vector.
+/// The result of `unpack!`: a fixed-size array of arrays, or a vector of arrays.
 pub trait Unpacked<A> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -372,7 +371,7 @@ pub struct ListedShape<'a, R, K> {
 #[doc(hidden)]
 pub type ListedSize = (usize, bool);
 
-/// The sizes listed in a call: `N` arrays, each with `R` axes for `*`.
+/// The sizes listed in a call, for `N` arrays.
 #[doc(hidden)]
 pub fn listed_shape<'a, const N: usize, R>(
     parts: &'a [&'a [ListedSize]; N],

@@ -50,8 +50,8 @@ impl<'a, T: Element, R> Parts<'a, T, R> {
         self.with(SameElem::same(array.values().into_memory()))
     }
 
-    /// Adds an array. If it is a list itself, it is copied into one array; if that fails, the whole
-    /// list is invalid.
+    /// Adds an array. An array that is itself a list is copied into one array; if this fails, the
+    /// outer list is invalid.
     #[inline]
     fn with(mut self, mut memory: ArrayElements<'a, T>) -> Self {
         if let Err(fault) = memory.settle() {

@@ -82,7 +82,6 @@ pub fn einsum_path<T: Num, L: Args<T>>(
     })
 }
 
-/// The names of loops.
 fn names(layout: &PatternLayout, axes: AxisSet) -> String {
     let pattern = layout.pattern;
     let short = pattern.axes.iter().all(|name| name.chars().count() == 1);

@@ -13,7 +13,6 @@ use kernels::scalar::{Element, Num};
 #[cfg(feature = "std")]
 use kernels::trace::record::Writer;
 
-/// The product of all operands of a pattern, along loops.
 pub(super) struct AllOperands<'v, T, L>(&'v L, PhantomData<T>);
 
 impl<'v, T: Element, L: ValueList<T>> AllOperands<'v, T, L> {

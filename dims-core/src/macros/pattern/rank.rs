@@ -23,7 +23,7 @@ pub trait AnyRank: 'static {
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
-    /// The greater of this number and `O`, or [`RankDyn`] if one of them is dynamic.
+    /// The greater of this number and `O`, or [`RankDyn`] if either is dynamic.
     type Or<O: AnyRank>: AnyRank;
     #[doc(hidden)]
     type OrStatic<O: Rank>: AnyRank;
@@ -66,7 +66,8 @@ impl<R> HasExactly<R> for RankDyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The operand has at least the axes that the pattern names, not counting `...`.
+/// The operand has at least as many axes as the pattern names. (A dynamic rank is checked at run
+/// time.)
 #[diagnostic::on_unimplemented(
     message = "the pattern has at least `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern names `{N}`"

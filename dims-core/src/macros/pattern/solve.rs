@@ -155,8 +155,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Broadcasts the axes of `...` in one operand with those of the others, aligned at the right.
-    /// Size 1 broadcasts.
+    /// Broadcasts the axes of `...` in one operand with those of earlier operands, aligned at the
+    /// right. Axes of size 1 are broadcast.
     fn broadcast(&mut self, operand: usize, sizes: &[usize]) -> Result<(), DimError> {
         let rest = &mut self.solved.rest;
         while rest.len() < sizes.len() {
@@ -179,8 +179,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Infers the sizes of an axis's parts from its size. Returns false if more than one is
-    /// unknown. It is an error if the sizes do not fit.
+    /// Infers the size of one part of an axis from the size of the axis. Returns false if several
+    /// sizes are unknown. It is an error if the sizes do not fit.
     fn group(&mut self, slot: &Slot, size: usize, operand: usize) -> Result<bool, DimError> {
         let groups: &[&[Term]] = match slot {
             Slot::Group(terms) => &[terms],

@@ -192,8 +192,8 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
-/// Names loops in a message. The loops from `first` on are axes of the pattern. The loops before
-/// are the axes of `...`.
+/// Names loops in a message. The loops from `first` on are axes that the pattern names. Earlier
+/// loops are axes of `...`.
 fn names_of_axes(pattern: &Pattern, first: usize, loops: &[usize]) -> String {
     let named = loops.iter().filter_map(|&axis| axis.checked_sub(first));
     let named: Vec<String> = named.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
@@ -231,9 +231,8 @@ where
     Ok(<O::Rank as ResultOf<U, L::Dims>>::build(data, &sizes))
 }
 
-/// Returns the elements in the order of the result, where the elements to reduce together are
-/// adjacent. Also returns how many are reduced to each element of the result, and the sizes of the
-/// result.
+/// The elements in the order of the result, where the elements to reduce together are adjacent;
+/// how many of them are reduced to each element of the result; and the sizes of the result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
     given: &[GivenSize],

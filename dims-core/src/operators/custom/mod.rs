@@ -49,8 +49,8 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 /// one or several tensors.
 ///
 /// The tensors can have any dims in addition. `Args` is the element type, and `In` the number of
-/// axes. `x.apply_array(Op)` applies the operation `Op`. For an operation on 2 to 6 arrays, `Args`
-/// and `In` are tuples, as in the example below; [`apply_arrays`] applies it.
+/// positional axes. `x.apply_array(Op)` applies the operation `Op`. For an operation on 2 to 6
+/// arrays, `Args` and `In` are tuples, as in the example below; [`apply_arrays`] applies it.
 ///
 /// By default, `one` is called for each position of the dims (each *example*) in turn, and
 /// [`explain`](crate::plan::explain::explain) shows the number of calls. With `batch`, there is one
@@ -162,7 +162,7 @@ pub trait ArrayOp<Args: 'static> {
     }
 }
 
-/// The result of [`apply`](ApplyOp::apply): a tensor `A` after the operation `O`.
+/// The result of [`apply`](ApplyOp::apply): the operation `O` applied to a tensor `A`.
 pub type Applied<O, A> = Named<
     <O as OperatesOn<<A as AsTensor>::Elem>>::Out,
     <A as AsTensor>::Dims,
@@ -170,8 +170,8 @@ pub type Applied<O, A> = Named<
     Unary<Custom<O>, <A as AsTensor>::Expr>,
 >;
 
-/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` with elements
-/// of type `V`, after the operation `O`.
+/// The result of [`apply_with`](ApplyOp::apply_with): the operation `O` applied to a tensor `A` and
+/// an operand `B` with elements of type `V`.
 pub type AppliedWith<O, A, B, V> = Named<
     <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
     <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,

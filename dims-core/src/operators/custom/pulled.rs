@@ -38,8 +38,8 @@ impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
         Ok(flat)
     }
 
-    /// The directional derivatives in the direction `v` of an operand: the pull-back of each unit
-    /// cotangent is a row of the Jacobian.
+    /// The directional derivatives in the direction `v` of operand `number`: the pull-back of each
+    /// unit cotangent is a row of the Jacobian.
     fn pushed<T: Element>(
         &self,
         operands: &[Field],
@@ -89,7 +89,6 @@ impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
     }
 }
 
-/// One example.
 struct PulledExample<'a, 'b, Flat, E> {
     results: &'a ResultsOfCalls<Flat, E>,
     operands: &'a StepOperands<'a, 'b>,
@@ -98,7 +97,7 @@ struct PulledExample<'a, 'b, Flat, E> {
 }
 
 impl<Flat, E: Element> PulledExample<'_, '_, Flat, E> {
-    /// Appends its gradients, for the cotangent `dy`, to `flat`.
+    /// Appends the gradients of this example, for the cotangent `dy`, to `flat`.
     fn pull(&self, dy: &[E], flat: &mut Flat) -> Result<(), Error> {
         let ResultsOfCalls { name, layouts, function, y_shape, .. } = self.results;
         let (y, dy) = (view(y_shape, self.y), view(y_shape, dy));

@@ -100,7 +100,7 @@ fn state_takes_less_memory_on_each_device() {
     let Some(pjrt) = plugin(8) else { return };
     let bytes = |value: OnDevice<State>| value.bytes() / 4;
     let square = Sharding::new(Mesh::of((Data.of(2), Model.of(2))));
-    // Weights, and two moments of each: 8 x 16, 16 and 16 x 3 numbers; and the number of steps.
+    // Each weight has two moments. The step count takes 8 bytes.
     let whole = 3 * (8 * 16 + 16 + 16 * 3) * 4 + 8;
     assert_eq!(bytes(pjrt.put_sharded(&state(), &square).unwrap()), whole);
     let split = square.clone().shard(Hidden, Model);
@@ -111,7 +111,7 @@ fn state_takes_less_memory_on_each_device() {
     assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), (whole - 8) / 2 + 8);
 }
 
-/// A dim with the same name as another.
+/// Another dim named `Row`.
 mod other {
     typed_dims::prelude::dims! { pub struct Row; }
 }
@@ -146,7 +146,6 @@ fn intermediate_values_that_do_not_fit_are_errors() {
     );
 }
 
-/// A struct that implements `Parameters` by hand. Its tensors are checked at run time.
 struct ByHand(Batch);
 
 impl Parameters for ByHand {

@@ -1,5 +1,5 @@
-//! Models on meshes: training steps of a decoder, and a sentence encoder. The numbers must equal
-//! those of the library without XLA, and devices must send the data that the plan says.
+//! Models on meshes: training steps of a decoder, and a sentence encoder. The numbers must be close
+//! to those of the library without XLA, and the collectives must be those of the plan.
 
 use gpt::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token, Width};
 use minilm::model::{Encoder, Tokens};
