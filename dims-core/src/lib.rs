@@ -1,7 +1,7 @@
 //! The types, expressions and plans of `typed-dims`. Use that crate, which re-exports this one.
 
 #![no_std]
-// Modules that access memory allow `unsafe_code`; any other exception states its reason.
+// Modules that access memory allow `unsafe_code`.
 #![deny(unsafe_code)]
 // `?Sized` in `impl<A: AsTensor + ?Sized> .. for A` makes rustc show the message of `AsTensor` when
 // a method is called on something that is not a tensor.

@@ -7,20 +7,20 @@ use std::cmp::Reverse;
 use std::iter::Peekable;
 use std::vec;
 
-/// The greatest total cost of the tokens around one token. An unoptimized macro needs about 2 KB of
-/// stack per unit; rustc has 8 MB.
+/// The greatest cost that is accepted. An unoptimized macro needs about 2 KB of stack per unit;
+/// rustc has 8 MB.
 const MOST: usize = 3000;
 
-/// The cost of a group. Patterns, calls and blocks inside it need the most stack.
+/// The cost of a pair of brackets.
 const GROUP: usize = 16;
 
 /// The cost of `<`, which may open type arguments.
 const ANGLE: usize = 24;
 
-/// The cost of a prefix operator, `if` or another keyword.
+/// The cost of a prefix operator or a keyword.
 const PREFIX: usize = 8;
 
-/// The cost of any other sign, and the extra cost of brackets after an operand.
+/// The cost of most other signs, and the extra cost of brackets after an operand.
 const SIGN: usize = 2;
 
 /// Returns an error if a macro's input is nested too deeply to parse.
@@ -45,16 +45,16 @@ struct Level {
     operand: bool,
     /// Constructs without brackets that are open here.
     open: Vec<Open>,
-    /// The positions of matching `<` and `>`, last first. All others are operators or arrows.
+    /// The positions of matching `<` and `>`, last first. The others are operators or arrows.
     angles: Vec<usize>,
     position: usize,
 }
 
 /// A construct that may contain commas.
 enum Open {
-    /// The parameters of a closure, up to the second `|`, with the cost up to the first.
+    /// The parameters of a closure, with the cost up to the first `|`.
     Closure(usize),
-    /// The arguments of a type, up to `>`, with the cost before `<`.
+    /// The arguments of a type, with the cost before `<`.
     Angle(usize),
 }
 
@@ -180,8 +180,7 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
                 level.cost += if operand { SIGN } else { 0 };
                 inner = Some(Level::new(group.stream(), level.cost + GROUP));
                 level.operand = true;
-                // After a block, or after an item or a match arm that ends in one, a new expression
-                // starts.
+                // After a block, an item or a match arm, a new expression starts.
                 let mut ends = || match level.tokens.peek() {
                     Some(TokenTree::Ident(next)) => next != "else" && next != "as",
                     Some(TokenTree::Punct(next)) => next.as_char() == '#',
@@ -205,7 +204,7 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
     None
 }
 
-/// Whether an expression, a type or a pattern follows this word, not an operator.
+/// Whether an expression, a type or a pattern follows this word, rather than an operator.
 fn is_keyword(word: &str) -> bool {
     const WORDS: [&str; 16] = [
         "as", "async", "break", "const", "dyn", "else", "for", "if", "impl", "let", "loop", "match", "move",

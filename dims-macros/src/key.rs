@@ -9,8 +9,8 @@ use quote::{format_ident, quote};
 use std::path::{Path, PathBuf};
 
 /// Number of hash digits in a key: 24 bits in base 16. Each digit costs rustc time wherever a dim
-/// is compared with itself. If two dims in one tensor share all digits and their position, rustc
-/// reports an error that asks for another name.
+/// is compared with itself. If two dims in one tensor have the same key, rustc reports an error
+/// that asks for another name.
 const HASH_DIGITS: u32 = 6;
 
 /// Bits of a digit.
@@ -90,8 +90,8 @@ pub const MOST_ROLES: usize = 0xf0;
 /// The number of the `macro_rules!` expansion that produced a token: two expansions of one macro
 /// share file, line and column.
 ///
-/// Only the debug text of a span shows it (`#12 bytes(..)`). Tokens outside of any expansion have
-/// `#0`.
+/// Only the debug text of a span shows this number (`#12 bytes(..)`). Tokens outside of any
+/// expansion have `#0`.
 fn expansion(span: Span) -> String {
     let text = format!("{:?}", span.unwrap());
     let digits: String = text.chars().skip(1).take_while(char::is_ascii_digit).collect();

@@ -10,7 +10,6 @@ use std::path::Path;
 /// The name in expansions, `::typed_dims::..`.
 const NAME: &str = "typed_dims";
 
-/// The name of the library's package.
 const PACKAGE: &str = "typed-dims";
 
 /// Rewrites paths that start with `::typed_dims` to use the calling crate's name for the library.
@@ -34,8 +33,8 @@ pub fn found(expansion: TokenStream) -> TokenStream {
 }
 
 /// The name that a package gives to the library, unless that is `typed_dims`. A package that
-/// depends on the library only through another crate keeps this name, and must add a dependency for
-/// the name to resolve.
+/// depends on the library only through another crate keeps `typed_dims`, and must add a dependency
+/// for the name to resolve.
 fn other_name(directory: &OsString) -> Option<String> {
     let manifest = std::fs::read_to_string(Path::new(directory).join("Cargo.toml")).ok()?;
     // `crate_name` runs cargo to find the workspace's manifest. For most packages, this is not
@@ -77,7 +76,7 @@ fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
         }
         TokenTree::Ident(ident) => {
             let from_root = colons == 2 && !in_path;
-            // The only keywords that a path can continue after are the four below.
+            // Of all keywords, a path can continue only after these four.
             let text = ident.to_string();
             let segment = !std::mem::take(&mut tick) && syn::parse_str::<Ident>(&text).is_ok();
             (colons, in_path) = (0, segment || ["crate", "self", "super", "Self"].contains(&&*text));

@@ -14,14 +14,14 @@ pub enum OnnxError {
         /// The operating system's message.
         error: String,
     },
-    /// The bytes are not a model.
+    /// The content is not a model, or has too many parts.
     NotAModel {
         /// The reason.
         why: String,
     },
     /// An input or an output cannot be an array with dims.
     Tensor {
-        /// The name of the tensor, escaped for display.
+        /// The name of the tensor, escaped and shortened for display.
         name: String,
         /// The reason.
         why: String,
@@ -54,7 +54,7 @@ pub(crate) fn brief(error: &str) -> String {
     }
 }
 
-/// A name from a file, for display: control characters, direction marks and other invisible
+/// A name from a file, for display: control characters, direction marks and some other invisible
 /// characters are escaped, and a long name is cut off.
 pub(crate) fn shown(name: &str) -> String {
     const MOST: usize = 60;
@@ -65,7 +65,7 @@ pub(crate) fn shown(name: &str) -> String {
             break;
         }
         let plain = !letter.is_control() && (letter == ' ' || !letter.is_whitespace());
-        // Marks that change the text direction, and invisible ones.
+        // Marks that change the text direction, and other invisible characters.
         let plain = plain
             && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if plain { text.push(letter) } else { text.extend(letter.escape_unicode()) }

@@ -3,8 +3,9 @@
 //!
 //! An [`OnnxModel`] is read from a file. [`inputs`](OnnxModel::inputs) and
 //! [`outputs`](OnnxModel::outputs) are its signature: for each tensor the element type, and for
-//! each axis its size (a number, a name that ONNX calls *dim_param*, or unknown) and its
-//! denotation, if there is one. The macro `onnx_dims!` generates dims and structs from them.
+//! each axis its size (a number, a name that ONNX calls *dim_param*, or unknown) and its denotation
+//! (the meaning of the axis), if it has one. The macro `onnx_dims!` generates dims and structs from
+//! the signature.
 //!
 //! [`check_denotations`](OnnxModel::check_denotations) implements the check that ONNX proposed as
 //! *Dimension Denotation*. It propagates the meaning of axes from the inputs through the graph, and
@@ -46,10 +47,10 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::path::Path;
 
-/// The greatest number of axes of an input or an output. Real models have at most 8.
+/// The greatest supported number of axes of an input or an output.
 pub const MOST_AXES: usize = 26;
 
-/// A model as read from its file.
+/// An ONNX model.
 #[derive(Clone, Debug)]
 pub struct OnnxModel {
     proto: proto::ModelProto,
@@ -74,8 +75,7 @@ impl OnnxModel {
     /// # Errors
     ///
     /// Returns an error if the bytes are not a model: truncated, not in the protobuf format, nested
-    /// too deeply, with names that are not UTF-8, without a graph, or with more parts than any real
-    /// model.
+    /// too deeply, with names that are not UTF-8, without a graph, or with too many parts.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
         let bytes = bytes.into();
         if limits::has_too_many_parts(&bytes) {
@@ -90,7 +90,7 @@ impl OnnxModel {
         Self::from_proto(proto)
     }
 
-    /// Wraps a message that was built by hand.
+    /// Creates a model from a protobuf message.
     ///
     /// # Errors
     ///

@@ -2,11 +2,10 @@
 //! in memory, so a small file could require a lot of memory. The file is scanned before it is
 //! decoded.
 
-/// The greatest total number of nodes, names, attributes, weights, types and axes. The largest
-/// models have a few hundred thousand.
+/// The greatest total number of nodes, names, attributes, weights, types and axes.
 pub const MOST_PARTS: usize = 2_000_000;
 
-/// The kind of a field's content.
+/// The kind of a message or a field.
 #[derive(Clone, Copy)]
 enum Kind {
     Model,
@@ -22,7 +21,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a field's content, if it counts as a part.
+    /// The kind of the field with this number in a message of kind `self`, if the field counts as a
+    /// part.
     fn of(self, field: u64) -> Option<Kind> {
         Some(match (self, field) {
             (Kind::Model, 7) | (Kind::Attribute, 6) => Kind::Graph,

@@ -2,8 +2,8 @@
 //! when a file is read.
 //!
 //! Field numbers are those of the standard,
-//! [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). The functions below the
-//! messages build small models, for example in tests. The `onnx` library can read these models.
+//! [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). The functions build small
+//! models, for example in tests.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -199,7 +199,7 @@ pub struct OtherType {}
 /// The axes of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorShapeProto {
-    /// One for each axis.
+    /// The axes.
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<DimensionProto>,
 }
@@ -228,8 +228,7 @@ const STANDARD: [&str; 7] = [
 
 impl DimensionProto {
     /// The meaning of the axis, if the model gives one. A standard denotation is returned in upper
-    /// case, as in the standard: ONNX Runtime ignores the case of denotations, so some models have
-    /// them in lower case.
+    /// case, as in the standard, because ONNX Runtime ignores the case of denotations.
     pub fn meaning(&self) -> Option<&str> {
         let written = self.denotation.as_str();
         let standard = STANDARD.into_iter().find(|standard| standard.eq_ignore_ascii_case(written));
@@ -243,12 +242,12 @@ pub enum DimensionValue {
     /// A number.
     #[prost(int64, tag = "1")]
     DimValue(i64),
-    /// The name of a size that is known at run time.
+    /// The name of a size that is known only at run time.
     #[prost(string, tag = "2")]
     DimParam(String),
 }
 
-/// A model with this graph, in the versions that this library was written for.
+/// A model with this graph, IR version 8 and version 17 of the standard operators.
 pub fn model(graph: GraphProto) -> ModelProto {
     ModelProto {
         ir_version: 8,

@@ -30,8 +30,8 @@ pub struct OnnxAxis {
 pub enum OnnxSize {
     /// A number.
     Fixed(usize),
-    /// A name for a size that is known at run time, a *dim_param*: axes with the same name have the
-    /// same size.
+    /// The name of a size that is known only at run time (ONNX calls it *dim_param*). Axes with the
+    /// same name have the same size.
     Param(String),
     /// The model does not give the size.
     Unknown,
@@ -123,7 +123,6 @@ impl OnnxElem {
 }
 
 impl OnnxTensor {
-    /// Reads an input or an output, and checks its type.
     pub(crate) fn read(info: &ValueInfoProto) -> Result<Self, OnnxError> {
         let wrong = |why: String| OnnxError::Tensor { name: shown(&info.name), why };
         let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());

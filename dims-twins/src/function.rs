@@ -98,7 +98,7 @@ impl Function {
         twin
     }
 
-    /// `self.try_name(a, b)`.
+    /// The call of the function, such as `self.try_name(a, b)`.
     fn call(&self) -> TokenStream {
         let mut names = self.parameters.iter().filter_map(|parameter| name_of(parameter));
         let mut call = TokenStream::new();
@@ -121,7 +121,7 @@ fn without_mut(mut parameter: Vec<TokenTree>) -> Vec<TokenTree> {
     parameter
 }
 
-/// The `self` or the name of a parameter; `None` for a pattern.
+/// `self` or the name of a parameter; `None` for any other pattern.
 fn name_of(parameter: &[TokenTree]) -> Option<TokenTree> {
     let pattern = parameter.split(|token| is_sign(token, ':')).next()?;
     match pattern {

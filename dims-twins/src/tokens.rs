@@ -2,7 +2,6 @@
 
 use proc_macro::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// The tokens of some code.
 pub fn source(code: &str) -> TokenStream {
     code.parse().expect("Rust")
 }

@@ -1,10 +1,10 @@
-//! Functions with twins, of all kinds that occur in the library.
+//! Tests `#[panicking_twin]` with functions of several kinds.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use typed_dims_twins::panicking_twin;
 
-/// Like the module of `typed-dims-core`.
+/// Stands in for the module `error` of `typed-dims-core`.
 mod error {
     #[track_caller]
     pub fn unwrap<T, E: std::fmt::Display>(result: Result<T, E>) -> T {

@@ -237,10 +237,18 @@ fn archives_with_other_elements_than_their_headers_say() {
     let mut file = archive(&header("<f4", "9999999999999999999, 9999999999999999"), &[0; 24]);
     assert!(file.get("w").is_err() && file.load_as::<f32, _>("w", (Out, In)).is_err());
     // Elements of unknown types are not read.
-    let mut file = archive(&header("|O", "2"), b"");
-    assert!(file.get("w").is_ok());
-    let error = file.load_as::<f32, _>("w", Out).err().unwrap().to_string();
-    assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
+    for (descr, elements) in [("|O", &[][..]), ("<U5", &[0; 40])] {
+        let mut file = archive(&header(descr, "2"), elements);
+        let unread = file.get("w").unwrap();
+        let entry = unread.get().unwrap();
+        assert_eq!((entry.element_type(), entry.sizes()), (descr, &[2][..]));
+        let expected = format!("of type {descr} in the file, but `f32` was asked for");
+        let of_entry = entry.array::<f32>().err();
+        for error in [of_entry, file.array::<f32>("w").err(), file.load_as::<f32, _>("w", Out).err()] {
+            let error = error.unwrap().to_string();
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
 }
 
 /// A compressed file of less than a megabyte does not exhaust memory.

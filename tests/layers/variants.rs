@@ -118,6 +118,18 @@ fn attention_with_dropout() {
         ),
     ];
     assert_eq!(slopes[0], slopes[1]);
+    // Where the mask is false, the bias is not read.
+    let table = from_vec(Width.of(5), vec![0.0, 1.0, 2.0, 3.0, 4.0]);
+    let far = || (Key.lt(Time), (&table).take(Width, Time.of(5) - Key.of(6)));
+    let known = from_fn((Time.of(5), Key.of(6)), |(time, key)| time as f64 - key as f64);
+    assert_eq!(
+        Attend::new(Feat, Key).mask(far()).apply(&q, &k, &v),
+        Attend::new(Feat, Key).mask((Key.lt(Time), &known)).apply(&q, &k, &v)
+    );
+    assert_eq!(
+        Attend::new(Feat, Key).mask(far()).dropout(0.3, 7).apply(&q, &k, &v),
+        Attend::new(Feat, Key).mask((Key.lt(Time), &known)).dropout(0.3, 7).apply(&q, &k, &v)
+    );
     // With the probability 0, no weight is dropped. With 1, all weights are.
     let plain = settings().apply(&q, &k, &v);
     assert!(

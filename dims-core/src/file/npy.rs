@@ -90,6 +90,11 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
         len.ok_or_else(|| invalid(format!("the product of the sizes of `{}` is too large", self.name)))
     }
 
+    /// Whether the element type is known.
+    pub(super) fn is_readable(&self) -> bool {
+        kind(&self.header.descr).is_some()
+    }
+
     /// The tensor.
     ///
     /// # Errors

@@ -164,7 +164,8 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     }
 
     /// Unpacks the tensor with this name. Use this method for views, or to examine the sizes first.
-    /// Otherwise use [`load`](NpzReader::load), which takes less memory.
+    /// Otherwise use [`load`](NpzReader::load), which takes less memory. Elements of an unknown type
+    /// are not unpacked.
     ///
     /// # Errors
     ///
@@ -174,10 +175,13 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         let path = self.path.clone();
         self.located(tensor, |member| {
             let mut bytes = npy::head(&mut member.file).map_err(|error| member.failed(error))?;
-            let len = member.checked_len(&member.reader(&bytes)?)?;
+            let head = member.reader(&bytes)?;
+            let (len, is_readable) = (member.checked_len(&head)?, head.is_readable());
             bytes.extend_from(member.file.by_ref().take(len as u64)).map_err(|error| member.failed(error))?;
             let unpacked = npy::NpyReader::named(tensor, bytes)?;
-            member.end()?;
+            if is_readable {
+                member.end()?;
+            }
             Ok(unpacked.within(path))
         })
     }

@@ -265,8 +265,8 @@ macro_rules! tuples_of_parameters {
 
 crate::types::tuples::each_tuple_of_inputs!(tuples_of_parameters);
 
-/// The Jacobian of an output with the dims `O` with respect to a struct of parameters `P`: one
-/// block for each tensor of floats.
+/// The Jacobian of an output with the dims `O` with respect to the parameters `P`: one block for
+/// each tensor of floats.
 ///
 /// ```
 /// use typed_dims::grad::jacobian;
@@ -322,8 +322,7 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
     }
 }
 
-/// The Hessian with respect to a struct of parameters `P`: one block for each pair of tensors of
-/// floats.
+/// The Hessian with respect to the parameters `P`: one block for each pair of tensors of floats.
 ///
 /// ```
 /// use typed_dims::grad::hessian_primed;
@@ -436,11 +435,11 @@ fn number_of<P: Parameters, T, S: Dims>(parameters: &P, tensor: &Named<T, S>) ->
     })
 }
 
-/// The name and the number of elements of each parameter. The block of each parameter has `rows`
-/// rows.
+/// The name and the number of elements of each parameter.
 pub(super) struct ParameterColumns<'o> {
     pub(super) names: Vec<String>,
     lens: Vec<usize>,
+    /// The number of elements of the output.
     rows: usize,
     dtype: DType,
     /// The name of the output's element type.
@@ -450,7 +449,6 @@ pub(super) struct ParameterColumns<'o> {
 }
 
 impl<'o> ParameterColumns<'o> {
-    /// No parameters yet, for an output with elements of `T`.
     pub(super) fn new<T: Real>(rows: usize, output: &'o dyn Fn() -> String) -> Self {
         let dtype = DType::of::<T>().expect("floats are known");
         ParameterColumns {
@@ -496,8 +494,7 @@ impl Walk<1> for ParameterColumns<'_> {
     }
 }
 
-/// The derivatives of each element of the output with respect to each parameter: for each
-/// parameter, a row for each element of the output.
+/// The block of each parameter, with a row of derivatives for each element of the output.
 pub(super) fn rows_of<T: Real>(
     output: &Elements,
     variables: &Variables,

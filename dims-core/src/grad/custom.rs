@@ -32,8 +32,8 @@ use twins::panicking_twin;
 /// to the inputs is `pull_back` of the inputs, the value, and the cotangent of the value.
 ///
 /// `f` runs once, and its operations are not recorded. `pull_back` runs in each backward pass
-/// through the value. It is recorded if gradients of gradients are taken, so it can be
-/// differentiated if its operations can.
+/// through the value. If gradients of gradients are taken, the operations of `pull_back` are
+/// recorded and differentiated.
 ///
 /// All tensors through which a gradient flows must be among the inputs. `pull_back` must be
 /// `'static`: a closure must own its captures (clones of tensors share their elements), and dims
@@ -58,8 +58,8 @@ use twins::panicking_twin;
 /// # Panics
 ///
 /// If [`try_custom_vjp`] returns an error. The backward pass fails if the gradient and the inputs
-/// have different sizes or, unless `pull_back` is recorded, if the gradient depends on a traced
-/// tensor that `pull_back` captures.
+/// differ in sizes or structure or, unless `pull_back` is recorded, if the gradient depends on a
+/// traced tensor that `pull_back` captures.
 ///
 /// # Errors
 ///
@@ -121,8 +121,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     let again = Arc::clone(&f);
     let pull =
         move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
-            // The gradient is constant unless it is recorded. If it is recorded, the variables
-            // depend on the inputs.
+            // A gradient that is not recorded is constant, so the inputs must be constant too.
             let constants;
             let inputs = if recorded {
                 inputs
@@ -270,7 +269,6 @@ struct FlatFloats {
 }
 
 impl FlatFloats {
-    /// The element type of the concatenation.
     fn dtype(&self) -> Option<DType> {
         let (_, first) = *self.tensors.first()?;
         Some(if self.tensors.iter().all(|&(_, own)| own == first) { first } else { DType::F64 })

@@ -1,4 +1,4 @@
-//! Forward mode, and products with Hessians: gradients of gradients.
+//! Forward mode and products with Hessians, both computed as gradients of gradients.
 
 use crate::error::{DimError, Origin};
 use crate::grad::inputs::Inputs;
@@ -29,7 +29,7 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If the direction and the input have different sizes, or memory runs out.
+/// If the direction and the input differ in sizes or structure, or memory runs out.
 #[panicking_twin]
 pub fn try_jvp<P: Inputs, Y: Parameters>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
@@ -73,8 +73,8 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// # Errors
 ///
-/// If the direction and the input have different sizes, `f` never reads a parameter, no parameter
-/// has floats, or memory runs out.
+/// If the direction and the input differ in sizes or structure, `f` never reads a parameter, no
+/// parameter has floats, or memory runs out.
 #[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,

@@ -16,9 +16,8 @@ use kernels::trace::Held;
 
 /// A loss: one float, as a tensor without dims.
 ///
-/// The two conditions, no dims and elements that are floats, have separate messages. If the inputs
-/// `P` have the extra dims `Rest<B>` of a batch, the loss may have them too: then there is one loss
-/// and one gradient for each example.
+/// If the inputs `P` have the extra dims `Rest<B>` of a batch, the loss may have them too. Then
+/// there is one loss and one gradient for each example.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
     label = "the function must return a tensor of one float, such as `.sum(..)` or `.mean(..)` over all dims",

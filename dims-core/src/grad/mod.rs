@@ -21,8 +21,7 @@
 //!
 //! * The gradient has the type of its parameter, which implements [`Parameters`].
 //! * Captured tensors are constants.
-//! * Comparisons and rounding have slope 0, and integers are not differentiated. The results of all
-//!   these are constants.
+//! * Integers and the results of comparisons and of rounding are constants.
 //! * Converting a traced tensor to an array (`order`) or a number, writing it to a file or calling
 //!   a closure on its elements (`map`) is an error, because the gradient would be lost. Use
 //!   `x.detach()` if no gradient is wanted.
@@ -70,8 +69,7 @@ pub use reverse::{
 };
 
 impl<T, S: crate::types::set::Dims, R: crate::types::rank::Rank> crate::tensors::named::Named<T, S, R> {
-    /// All elements in memory order, including those that the axes skip. Tests use this to bind the
-    /// same memory differently, because the trace belongs to the memory.
+    /// All elements in memory order, including those that the axes skip.
     #[doc(hidden)]
     pub fn memory(&self) -> &[T] {
         self.expr.all()

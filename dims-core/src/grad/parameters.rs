@@ -46,10 +46,9 @@ use path::values_at;
 /// * Tensors of floats are learned.
 /// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not
 ///   learned ([`is_learned`]): `map_elements` and `zip_elements` keep them, and
-///   [`zero`](Parameters::zero) replaces them with zeros. Other [walks](Walk) may treat them
-///   differently. Mark the field `#[parameters(constant)]` to exclude them from walks.
-/// * Fields with `#[parameters(constant)]` are not visited. The new value that a walk makes gets
-///   clones of them.
+///   [`zero`](Parameters::zero) replaces them with zeros.
+/// * Fields with `#[parameters(constant)]` are not visited. The new value that a [walk](Walk) makes
+///   gets clones of them.
 /// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as
 ///   running means. [Recorded functions](crate::program) take and return them, and
 ///   [checkpoints](crate::training::checkpoint) contain them. Everything else treats them as

@@ -57,11 +57,11 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     Ok((value, gradient))
 }
 
-/// The loss as a tensor, and its gradient.
+/// The loss as a tensor, such as `Tensor<f32, ()>`, and its gradient.
 ///
-/// Like [`value_and_grad`], but returns the loss as a tensor, such as `Tensor<f32, ()>`, so it can
-/// be differentiated or recorded by an outer function. If the tensors in `by` have the extra dims
-/// `Rest<B>` of a batch, the loss can have them too: one loss for each example.
+/// Unlike the number that [`value_and_grad`] returns, the tensor can be differentiated or recorded
+/// by an outer function. If the tensors in `by` have the extra dims `Rest<B>` of a batch, the loss
+/// can have them too: one loss for each example.
 ///
 /// ```
 /// use typed_dims::grad::loss_and_grad;
@@ -183,7 +183,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     ///
     /// # Errors
     ///
-    /// If the cotangent and the value have different sizes, or memory runs out.
+    /// If the cotangent and the value differ in sizes or structure, or memory runs out.
     #[panicking_twin]
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)

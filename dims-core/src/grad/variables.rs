@@ -44,7 +44,6 @@ impl Elements {
         Elements { held, sizes: axes().map(|axis| axis.size).collect(), place }
     }
 
-    /// The size of each axis.
     pub(super) fn sizes(&self) -> &[usize] {
         &self.sizes
     }
@@ -69,7 +68,6 @@ impl Elements {
         Elements { held, sizes: self.sizes.clone(), place: self.place.clone() }
     }
 
-    /// The elements along the axes.
     pub(super) fn field(&self) -> Field {
         Field::held(&self.sizes, &self.held, self.place.clone())
     }
@@ -229,7 +227,6 @@ fn has_repeats(axes: &[Axis]) -> bool {
     axes.iter().any(|axis| axis.size > 1 && axis.stride == 0)
 }
 
-/// The element type of a variable.
 fn dtype_of<T: Element>() -> DType {
     DType::of::<T>().expect("floats are known")
 }
@@ -265,7 +262,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
 }
 
 /// Copies all elements into memory from the pool. Hollow memory has no elements to copy, so memory
-/// is only reserved. Returns an error if memory runs out.
+/// is only reserved.
 fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<Vec<T>, DimError> {
     let elements = tensor.all();
     if tensor.buffer().node().is_some_and(|node| node.is_hollow())

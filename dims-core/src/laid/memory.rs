@@ -204,7 +204,6 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
     }
 }
 
-/// No positional axes.
 const NO_AXES: <Rank0 as Rank>::Axes = [];
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Packable for Lent<M, S> {

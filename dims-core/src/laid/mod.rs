@@ -57,19 +57,13 @@ use twins::panicking_twin;
 /// Laid<f32, (H, W, C), &mut [f32]>        made by `slice_mut.into_laid(..)`, or `laid.view_mut()`
 /// ```
 ///
-/// It derefs to a tensor, and can be used in all operations. The order of the strides follows from
-/// the type. If all tensors of an expression have the same layout, and the result has this layout
-/// or is reduced over some dims, rustc knows the loops except for their lengths. Strides are then
-/// not examined at run time. In a matrix product of up to about 64 x 64 by 64 x 64, the types
-/// determine along which axis (rows, columns or the sum) the elements of each matrix are adjacent,
-/// and therefore which kernel runs. Rows, columns and batch may each span several dims if these are
-/// adjacent. The [plan](crate::plan::explain) shows `strides known to rustc`. Strides are examined
-/// at run time if
-///
-/// * tensors have different orders, or one has no order in its type, or the result has another
-///   order,
-/// * a product is larger, sums over several dims or none, or has more than two factors. Examining
-///   the strides costs little compared with the multiplications.
+/// It derefs to a tensor, and can be used in all operations. If all tensors of an expression have
+/// the same layout, and the result has this layout or is reduced over some dims, rustc knows the
+/// loops except for their lengths. In a small product of two matrices that sums over one dim, the
+/// types determine along which axis (rows, columns or the sum) the elements of each matrix are
+/// adjacent, and therefore which kernel runs. Rows, columns and batch may each span several dims if
+/// these are adjacent. In both cases, the [plan](crate::plan::explain) shows
+/// `strides known to rustc`. Otherwise, strides are examined at run time.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -121,8 +115,8 @@ pub trait Lay: Computable<Rank = Rank0> {
     ///
     /// # Panics
     ///
-    /// If a size given in `dims` differs from the tensor's, or if the tensor is an expression that
-    /// cannot be computed or does not fit into memory.
+    /// If a size given in `dims` differs from the tensor's, if an expression cannot be computed, or
+    /// if the result does not fit into memory.
     #[panicking_twin]
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
@@ -150,7 +144,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     }
 }
 
-/// The condition that the layout `D` names all dims of the tensor, so that none are left.
+/// The condition that the layout `D` names all dims of the tensor.
 #[diagnostic::on_unimplemented(
     message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
     label = "a layout names all dims"
@@ -315,8 +309,9 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If sizes conflict, if an index of `value` is out of range, if a gradient is taken through the
-    /// tensor or `value`, or if one of them depends on inputs of a function that is being recorded.
+    /// If sizes conflict, if an index of `value` is out of range, if a gradient is taken through
+    /// the tensor or `value`, or if one of them depends on inputs of a function that is being
+    /// recorded.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B) where M: Writable,

@@ -1,5 +1,4 @@
-//! Merging adjacent axes of a layout into one dim, and splitting a dim into adjacent axes. The type
-//! proves that no elements move.
+//! Merging adjacent axes of a layout into one dim, and splitting a dim into adjacent axes.
 
 use super::{Laid, ListOf, Memory};
 use crate::bind::split::sizes_within;

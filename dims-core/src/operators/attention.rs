@@ -104,7 +104,7 @@ condition! {
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
 /// Tensors may be expressions and references. Without dropout, mask and bias are computed tile by
-/// tile. Where the mask is `false`, the bias is ignored.
+/// tile. Where the mask is `false`, the bias is not read, so its indices may be out of range there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -322,7 +322,8 @@ where
         let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, &bias), scale)?.try_dropout(p, seed)?;
         return if const { M::BIASED } {
             let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
-            let counts = Binary { op: ops::And, a: &mask, b: Binary { op: ops::Ne, a: &bias, b: excluded } };
+            let is_included = Binary { op: ops::Ne, a: &bias, b: excluded };
+            let counts = Select { cond: &mask, a: is_included, b: Scalar(false) };
             weighed::<V, O, _, S, X>(weights, counts, v)
         } else {
             weighed::<V, O, _, S, X>(weights, &mask, v)

@@ -124,7 +124,7 @@ impl Parse for Entry {
     }
 }
 
-/// Parses the length of a list after its name.
+/// Parses `: [3]` after the name of a list.
 fn several(name: Ident, input: ParseStream<'_>) -> Result<Several> {
     input.parse::<Token![:]>()?;
     let content;

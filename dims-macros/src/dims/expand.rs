@@ -20,8 +20,8 @@ pub fn expand(input: &DimsInput) -> TokenStream {
     }
 }
 
-/// A unit struct that implements `Brand` and is its own value. Its tokens have the user's spans,
-/// so that rustc points at them.
+/// A unit struct that implements `Brand`. It has the spans of the user's tokens, so that rustc
+/// points at the declaration.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
     let Declared { attrs, vis, token, name, role, size, end } = dim;
     let role = role_or_none(role.as_ref(), krate);
@@ -61,7 +61,6 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     }
 }
 
-/// The role, or `Undenoted`.
 fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
     role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }

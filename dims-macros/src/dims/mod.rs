@@ -1,4 +1,4 @@
-//! `dims!`: [`ast`] parses it, [`expand`] writes the expansion.
+//! The `dims!` macro.
 
 pub mod ast;
 pub mod expand;

@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-/// One call, with the pattern as a constant.
+/// Expands a call. The pattern becomes a constant.
 pub fn expand(call: &EinsumCall, valid: &ValidEinsum, what: What) -> TokenStream {
     let home = home();
     let plan = Plan {

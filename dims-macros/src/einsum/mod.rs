@@ -137,7 +137,7 @@ mod tests {
     use proc_macro2::TokenStream;
     use quote::quote;
 
-    /// The number of lines that `cargo expand` shows for a call.
+    /// The number of lines of a call's expansion.
     fn lines(call: TokenStream, fallible: bool) -> usize {
         let code = expand(call, What::Value { fallible });
         let file = syn::parse2(quote!(fn f() { #code })).expect("it is an expression");

@@ -1,4 +1,4 @@
-//! Checks an einsum, and finds which axes it keeps and which it sums.
+//! Checks an einsum.
 
 use super::EinsumCall;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};

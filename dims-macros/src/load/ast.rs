@@ -15,7 +15,6 @@ pub struct LoadInput {
     pub fields: Vec<LoadField>,
 }
 
-/// One field.
 pub struct LoadField {
     pub member: Member,
     pub ty: Type,
@@ -33,7 +32,7 @@ pub enum How {
     Default(Option<Box<Expr>>),
 }
 
-/// The `#[load(..)]` attribute of a field.
+/// The `#[load(..)]` options of a field.
 #[derive(Default)]
 struct Options {
     name: Option<LitStr>,
@@ -139,7 +138,7 @@ enum Written {
     Other,
 }
 
-/// How a field of this type is loaded. `given` says whether an attribute has the axes.
+/// `given` says whether an attribute lists the axes.
 fn written_axes(ty: &Type, given: bool) -> Result<Written> {
     let Type::Path(path) = ty else { return Ok(Written::Other) };
     let Some(last) = path.path.segments.last() else { return Ok(Written::Other) };

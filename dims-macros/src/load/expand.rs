@@ -7,8 +7,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{GenericParam, Lifetime, WherePredicate, parse_quote};
 
-/// Writes the impl. It loads every field before it fails, so that all problems are reported
-/// together.
+/// The impl loads every field before it fails, so that all problems are reported together.
 pub fn expand(input: &LoadInput) -> TokenStream {
     let LoadInput { ident, generics, fields } = input;
     let mut generics_of_impl = generics.clone();

@@ -7,11 +7,11 @@ use crate::proto::{DimensionValue, TensorProto, TypeValue, ValueInfoProto};
 use std::fmt;
 use std::rc::Rc;
 
-/// Longer lists of integers are not shapes, and are not followed. This bounds the memory that
-/// hostile graphs can require.
+/// The elements of longer lists are not tracked. This bounds the memory that hostile graphs can
+/// require.
 const MOST_INTEGERS: usize = 256;
 
-/// Tensors with more axes are not followed.
+/// The axes of a value that has more are not tracked.
 pub const MOST_AXES_INSIDE: usize = 64;
 
 /// A size: a number, a name, or unknown.
@@ -51,7 +51,6 @@ impl Size {
 /// The meaning of an axis, if it is known.
 pub type Meaning = Option<Rc<str>>;
 
-/// An axis of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub size: Size,
@@ -65,12 +64,10 @@ impl Axis {
         Axis { size, meaning: None }
     }
 
-    /// The axis with size 1.
     pub fn reduced(&self) -> Axis {
         Axis { size: Size::Fixed(1), meaning: self.meaning.clone() }
     }
 
-    /// The axis with another size.
     pub fn resized(&self, size: Size) -> Axis {
         Axis { size, meaning: self.meaning.clone() }
     }
@@ -79,7 +76,7 @@ impl Axis {
         self.meaning.as_deref() == Some(meaning)
     }
 
-    /// Combines two axes: their [`agreed`] meaning, and the size of either.
+    /// The [`agreed`] meaning of two axes, and the first known size.
     pub fn joined(&self, other: &Axis) -> Axis {
         Axis { size: self.size.or(&other.size), meaning: agreed(&self.meaning, &other.meaning) }
     }
@@ -93,7 +90,7 @@ pub fn agree(a: &Meaning, b: &Meaning) -> bool {
     }
 }
 
-/// The common meaning of two axes; `None` if they do not agree.
+/// The common meaning of two axes; `None` if they do not agree or both are unknown.
 pub fn agreed(a: &Meaning, b: &Meaning) -> Meaning {
     match (a.as_deref(), b.as_deref()) {
         (Some(first), Some(second)) if first == second => a.clone(),
@@ -114,7 +111,7 @@ fn is_channel(meaning: &str) -> bool {
 /// The known properties of a value.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// The axes, if their number is known. They are shared, because most operators pass them on
+    /// The axes, if their number is known. They are shared, because many operators pass them on
     /// unchanged.
     pub axes: Option<Rc<[Axis]>>,
     /// The elements, if they are a single integer or a short list of integers.
@@ -131,13 +128,11 @@ impl Value {
         Value { axes: (axes.len() <= MOST_AXES_INSIDE).then(|| axes.into()), integers: None }
     }
 
-    /// A list of integers.
     pub fn list(integers: Vec<Size>) -> Value {
         let axes = Some([Axis::sized(Size::Fixed(integers.len() as i64))].into());
         Value { axes, integers: (integers.len() <= MOST_INTEGERS).then(|| integers.into()) }
     }
 
-    /// A single integer.
     pub fn single(integer: Size) -> Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
@@ -162,7 +157,6 @@ impl Value {
         self.integers.as_ref()?.iter().map(number).collect()
     }
 
-    /// The model's declaration of a value.
     pub fn declared(info: &ValueInfoProto) -> Value {
         let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) else {
             return Value::unknown();
@@ -179,7 +173,6 @@ impl Value {
         Value::with_axes(shape.dim.iter().map(axis).collect())
     }
 
-    /// A constant of the model.
     pub fn constant(tensor: &TensorProto) -> Value {
         let size = |&size: &i64| if size < 0 { Size::Unknown } else { Size::Fixed(size) };
         let axes = tensor.dims.iter().map(|dim| Axis::sized(size(dim))).collect();
@@ -187,8 +180,8 @@ impl Value {
     }
 }
 
-/// The elements of a constant, if it is a single integer or a short list, and they are stored in
-/// the model.
+/// The elements of a constant, if it is a single `i32` or `i64` or a short list of them, and they
+/// are stored in the model.
 fn integers(tensor: &TensorProto) -> Option<Rc<[Size]>> {
     let count = match tensor.dims[..] {
         [] => 1,

@@ -16,7 +16,7 @@ use kernels::scalar::Element;
 
 /// The same part of each value.
 ///
-/// Walks call this function instead of the `map` of an array, because rustc compiles eight
+/// Walks call this function instead of the `map` of an array, because rustc compiles several
 /// functions for each closure that is passed to `map`. `part` is a function pointer, so all calls
 /// with the same types share one function.
 #[doc(hidden)]

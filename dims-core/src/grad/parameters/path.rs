@@ -50,12 +50,10 @@ impl Path {
         out
     }
 
-    /// Extends the path by a step to a part.
     pub(crate) fn push(&mut self, segment: Segment) {
         self.segments.push(segment);
     }
 
-    /// Removes the last step.
     pub(crate) fn pop(&mut self) {
         self.segments.pop();
     }

@@ -1,6 +1,5 @@
-//! Conditions on the operands of macros. Each trait checks one condition. If the condition does not
-//! hold, rustc cannot infer the associated type, so it reports each mistake once, in the user's
-//! terms.
+//! Conditions on the operands of macros, each checked by a trait. If a condition does not hold,
+//! rustc cannot infer the associated type, so it reports each mistake only once.
 
 use crate::expr::{Operand, Scalar, Unary};
 use crate::operators::elementwise::UnaryOut;

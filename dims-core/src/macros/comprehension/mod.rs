@@ -170,8 +170,8 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// If `index` has exactly one loop variable without a size, gives it the greatest size for
-    /// which `index` is within axis `at`.
+    /// If `index` is affine and has exactly one loop variable without a size, gives this variable
+    /// the greatest size for which `index` is within axis `at`.
     #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(
         &self,
