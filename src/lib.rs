@@ -28,8 +28,7 @@
 //! assert_eq!(out.order((Batch, Output)), ndarray::array![[1.0, 2.1], [3.4, 4.5]]);
 //! ```
 //!
-//! `contract` multiplies and sums over a dim that both tensors must have. `eval` computes the
-//! expression.
+//! `contract` multiplies and sums over a dim. `eval` computes the expression.
 //!
 //! Code does not compile if it forgets a dim, reduces over a dim that the tensor does not have, or
 //! passes a tensor with the wrong dims:
@@ -72,7 +71,7 @@
 //! | handle errors | the `try_` forms, which return a [`DimError`]; the others panic with its text |
 //! | target streaming hardware | [`Stream`](tensors::stream::Stream) |
 //!
-//! `docs/operators.md` lists all operators, with their names in PyTorch, JAX and NumPy.
+//! `docs/operators.md` lists the operators, with their names in PyTorch, JAX and NumPy.
 //!
 //! # When expressions run, and what they allocate
 //!
@@ -139,8 +138,8 @@
 //!
 //! # Features
 //!
-//! * `gemm` (on by default): large matrix products use the crate `gemm`, which is 15 to 45 % faster
-//!   than `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
+//! * `gemm` (on by default): large matrix products use the crate `gemm`, which is faster than
+//!   `matrixmultiply` for most shapes with AVX-512, and takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. Results do not depend
 //!   on the number of threads, except for the rounding of matrix products and of decompositions of
 //!   large matrices.
@@ -170,10 +169,9 @@
 //! # Without the standard library, and on other machines
 //!
 //! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates.
-//! Expressions, kernels and errors are available, including errors for failed allocations. Threads,
-//! files, gradients, recorded programs and modes need `std`. Kernels use the instructions that the
-//! target guarantees, so set `-C target-cpu`. Functions of floats come from the crate `libm`.
-//! (ndarray's `array!` needs `alloc::vec` in scope.)
+//! Expressions, kernels and errors are available, including errors for failed allocations. Kernels
+//! use the instructions that the target guarantees, so set `-C target-cpu`. Functions of floats
+//! come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
 //! The crate runs on x86-64 with and without AVX2 and AVX-512, on AArch64 (NEON), and on
 //! WebAssembly (with all features but `candle` and `blas`). On WebAssembly without threads, `rayon`
@@ -183,7 +181,7 @@
 #![no_std]
 
 extern crate alloc;
-// Derives write `::typed_dims::..`.
+// Macros expand to paths such as `::typed_dims::..`.
 extern crate self as typed_dims;
 
 #[cfg(feature = "candle")]
@@ -246,7 +244,7 @@ pub mod creation {
 }
 
 pub mod optim {
-    //! Optimizers, schedules of their rates, and files of parameters and optimizer states.
+    //! Optimizers, learning-rate schedules, and files of parameters and optimizer states.
 
     #[cfg(feature = "safetensors")]
     pub use typed_dims_core::training::checkpoint;

@@ -1,8 +1,7 @@
 //! The documentation pages in `dims-macros/docs`, as doc tests.
 //!
-//! Each page documents a macro. The programs on the pages run in this crate. To run them in
-//! `dims-macros`, that crate would have to depend on this one, and cargo would build the library
-//! twice.
+//! They run in this crate. To run them in `dims-macros`, that crate would have to depend on this
+//! one, and cargo would build the library twice.
 
 #[doc = include_str!("../dims-macros/docs/batched.md")]
 mod batched {}

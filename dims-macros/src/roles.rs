@@ -46,8 +46,7 @@ impl Parse for RolesInput {
     }
 }
 
-/// Whether following the refined roles within one call leads back to this role. rustc would follow
-/// such a cycle forever.
+/// Whether following the refined roles within one call leads back to this role.
 fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
     let refined = |role: &DeclaredRole| {
         let name = role.refined.as_ref()?.get_ident()?;

@@ -42,14 +42,15 @@ use tokens::{flat, source, text_of};
 /// to `try_name`. The attribute adds
 ///
 /// * to `name`, the section `# Panics`, "If `try_name` returns an error", unless it has one;
-/// * to `try_name`, the line "Like `name`, but sizes that do not match are an error".
-///   `#[panicking_twin("so is ..")]` appends to it, and `#[panicking_twin(but = "..")]` replaces
-///   the text after "but".
+/// * to `try_name`, the line "Like `name`, but sizes that do not match are an error", or "but
+///   returns errors instead of panicking" if there is a section `# Errors`.
+///   `#[panicking_twin("so is ..")]` appends to the first text, and `#[panicking_twin(but = "..")]`
+///   replaces the text after "but".
 ///
 /// Both forms get `#[track_caller]`, and all attributes except `doc`.
 #[proc_macro_attribute]
 pub fn panicking_twin(arguments: TokenStream, function: TokenStream) -> TokenStream {
-    let twins = difference(arguments).and_then(|but| Ok(written(&Function::read(function.clone())?, &but)));
+    let twins = difference(arguments).and_then(|but| Ok(written(&Function::read(function.clone())?, but)));
     twins.unwrap_or_else(|refusal| [refusal.into_tokens(), function].into_iter().collect())
 }
 
@@ -69,20 +70,22 @@ impl Refusal {
     }
 }
 
-/// The text after "but" in the documentation of `try_name`, from the arguments of the attribute.
-fn difference(arguments: TokenStream) -> Result<String, Refusal> {
-    const WHAT: &str = "sizes that do not match are an error";
+const SIZES: &str = "sizes that do not match are an error";
+
+/// The text after "but" in the documentation of `try_name`, from the arguments of the attribute, if
+/// it has any.
+fn difference(arguments: TokenStream) -> Result<Option<String>, Refusal> {
     let arguments = flat(arguments);
     match (&arguments[..], arguments.last().and_then(text_of)) {
-        ([], _) => Ok(WHAT.to_owned()),
-        ([_], Some(also)) => Ok(format!("{WHAT}; {also}")),
-        ([name, _, _], Some(but)) if name.to_string() == "but" => Ok(but),
+        ([], _) => Ok(None),
+        ([_], Some(also)) => Ok(Some(format!("{SIZES}; {also}"))),
+        ([name, _, _], Some(but)) if name.to_string() == "but" => Ok(Some(but)),
         ([first, ..], _) => Err(Refusal(first.span(), "`(\"so is ..\")` or `(but = \"..\")` is expected")),
     }
 }
 
 /// Both forms of a function.
-fn written(function: &Function, but: &str) -> TokenStream {
+fn written(function: &Function, but: Option<String>) -> TokenStream {
     let [twin, name] = function.names();
     let link = |name: &str| {
         let path = if function.is_associated() { "Self::" } else { "fn@" };
@@ -93,6 +96,8 @@ fn written(function: &Function, but: &str) -> TokenStream {
     let panics = panics.into_iter().filter(|_| !says_when_it_panics).collect();
     let tracked = source("#[track_caller]");
     let others = || function.attributes.clone();
+    let default = if errors.is_empty() { SIZES } else { "returns errors instead of panicking" };
+    let but = but.as_deref().unwrap_or(default);
     let as_the_twin = doc(&format!("Like {}, but {but}.", link(&twin)));
     let panicking = [docs, panics, others(), tracked.clone(), function.twin()];
     let fallible = [as_the_twin, doc(""), errors, others(), tracked, function.itself()];

@@ -48,7 +48,7 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
 ///
 /// Those of [`try_grad`]. It is also an error if the loss depends on tensors of an outer gradient
 /// or of an outer recorded function: use [`loss_and_grad`] there.
-#[panicking_twin(but = "sizes that do not match are an error: see [`try_grad`]")]
+#[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
@@ -74,7 +74,7 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 /// assert_eq!(mean.order(()), 2.5);
 /// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
 /// ```
-#[panicking_twin(but = "sizes that do not match are an error: see [`try_grad`]")]
+#[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
@@ -111,7 +111,7 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
 /// assert_eq!((value, count.order(())), (5.0, 1));
 /// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
 /// ```
-#[panicking_twin(but = "sizes that do not match are an error: see [`try_grad`]")]
+#[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,

@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::token::Bracket;
 use syn::{Attribute, Error, Expr, Ident, LitInt, Path, Result, Token, Visibility, bracketed};
 
-/// The maximum number of dims in a list: the length of the longest tuple.
+/// The maximum number of dims in a list: the length of the longest tuple of dims.
 const MOST_IN_A_LIST: usize = 26;
 
 /// `dims! { pub struct Batch; }` or `dims!(i, j)`.

@@ -65,8 +65,8 @@ fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
     role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }
 
-/// A static size as a typenum. A literal is written out bit by bit, because `typenum::U` supports
-/// only some numbers.
+/// A static size as a typenum type. A literal is written out bit by bit, because `typenum::U`
+/// supports only some numbers.
 fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
     if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size
         && let Ok(value) = literal.base10_parse::<u64>()

@@ -8,7 +8,6 @@ use syn::{
     Token, Type,
 };
 
-/// The struct.
 pub struct LoadInput {
     pub ident: Ident,
     pub generics: Generics,

@@ -11,7 +11,6 @@ use syn::spanned::Spanned;
 use syn::{LitInt, Token, parse_quote};
 use typed_dims_onnx::OnnxElem;
 
-/// The items.
 pub fn expand(call: &OnnxCall, model: &Model, signature: &Signature) -> TokenStream {
     let dims =
         crate::dims::expand::expand(&DimsInput::Declared(signature.dims.iter().map(declared).collect()));

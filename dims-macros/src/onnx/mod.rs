@@ -1,6 +1,4 @@
-//! `onnx_dims!`: [`ast`] parses the call, and [`Model`] reads the file. [`names`] turns names from
-//! the file into Rust names, [`resolve`] maps axes to dims, and [`expand`] writes the dims and
-//! structs. [`roles`] maps denotations to roles.
+//! `onnx_dims!`: dims and structs for the inputs and outputs of an ONNX model.
 
 mod ast;
 mod expand;
@@ -14,7 +12,6 @@ use syn::{Error, LitStr, Result};
 use typed_dims_onnx::denotation::DenotationReport;
 use typed_dims_onnx::{OnnxError, OnnxModel, OnnxTensor};
 
-/// The items, or the error.
 pub fn expand(input: TokenStream) -> TokenStream {
     whole(input).unwrap_or_else(Error::into_compile_error)
 }
@@ -26,7 +23,6 @@ fn whole(input: TokenStream) -> Result<TokenStream> {
     Ok(expand::expand(&call, &model, &signature))
 }
 
-/// A model's file, inputs and outputs.
 struct Model {
     /// The path of the file, for rustc.
     file: String,
@@ -73,7 +69,7 @@ impl Model {
 /// The maximum number of mismatches to list.
 const LISTED: usize = 3;
 
-/// The mismatches that the checker of denotations found, if any, in its words.
+/// The mismatches as text, if there are any.
 fn mismatches(report: &DenotationReport) -> Option<String> {
     let all = &report.mismatches;
     let mut lines: Vec<String> = all.iter().take(LISTED).map(|mismatch| format!("{mismatch:#}")).collect();

@@ -62,7 +62,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a word can contain the letter: a Rust name can, and it is not `_`.
+/// Whether a letter can be in a word: it can be in a Rust name, and is not `_`.
 fn is_part(letter: char) -> bool {
     letter != '_' && !letter.is_whitespace() && syn::parse_str::<Ident>(&format!("xx{letter}")).is_ok()
 }

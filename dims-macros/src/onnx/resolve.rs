@@ -24,9 +24,9 @@ pub struct NewDim {
     pub name: Ident,
     pub size: Option<usize>,
     pub denotation: Option<String>,
-    /// The *dim_param* of its first axis, if there is one.
+    /// The *dim_param* of the dim's first axis, if the axis has one.
     param: Option<String>,
-    /// Its first axis: "axis 0 of `image`".
+    /// The dim's first axis: "axis 0 of `image`".
     pub place: String,
 }
 
@@ -50,7 +50,6 @@ pub struct Alias {
 pub struct Field {
     pub name: Ident,
     pub tensor: OnnxTensor,
-    /// The dims of its axes.
     pub dims: Vec<Path>,
 }
 

@@ -20,7 +20,6 @@ pub fn role(denotation: Option<&str>) -> Option<Ident> {
     Some(Ident::new(role, Span::call_site()))
 }
 
-/// The denotation of a role.
 pub fn denotation(role: &Ident) -> Option<&'static str> {
     ROLES.iter().find(|(own, _)| role == own).map(|&(_, denotation)| denotation)
 }

@@ -22,7 +22,6 @@ struct ValidPacking {
     after: Vec<String>,
 }
 
-/// `pack!`
 pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &PACK, |call, valid, plan| {
         let (home, out) = (home(), rank(valid.named() + 1));
@@ -31,7 +30,6 @@ pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
     })
 }
 
-/// `unpack!`
 pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &UNPACK, |call, valid, plan| {
         let home = home();

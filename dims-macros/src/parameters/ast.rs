@@ -4,7 +4,6 @@ use crate::fields::{self, last_name};
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Field, Member, Result, Type};
 
-/// One field.
 pub struct ParameterField {
     pub member: Member,
     pub ty: Type,
@@ -17,13 +16,12 @@ pub enum FieldKind {
     /// A field without an attribute is learned.
     Learned,
     /// `#[parameters(state)]`: tensors that recorded functions take and return, and that
-    /// checkpoints contain. Everything else treats them as constants.
+    /// checkpoints contain. Gradients and optimizers treat them as constants.
     State,
     /// `#[parameters(constant)]`
     Constant,
 }
 
-/// The fields of the struct.
 pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
     match &input.data {
         Data::Struct(data) => {

@@ -21,7 +21,6 @@ pub enum Term {
 }
 
 impl Slot {
-    /// The groups of the axis.
     pub fn groups(&self) -> Vec<Vec<Term>> {
         match self {
             Slot::Rest => vec![vec![Term::Rest]],
@@ -62,7 +61,6 @@ impl Table {
         self.find(name).unwrap_or_else(|| self.push(name.to_owned(), None))
     }
 
-    /// Adds an axis.
     pub fn push(&mut self, name: String, number: Option<usize>) -> usize {
         self.entries.push(PatternAxis { name, number });
         self.entries.len() - 1
@@ -272,10 +270,9 @@ impl Numberer<'_> {
     }
 }
 
-/// Finds the known sizes. The size of an axis is known if the axis is a number, if it is a whole
-/// axis of an operand, if the call gives its size, or if it has the only unknown size in a group of
-/// an operand. A group with more unknown sizes is an error. Returns whether the size of each axis
-/// is known.
+/// Whether the size of each axis is known: if the axis is a number, if it is a whole axis of an
+/// operand, if the call gives its size, or if it has the only unknown size in a group of an
+/// operand. A group with more unknown sizes is an error.
 pub fn solvable(
     inputs: &[Numbered],
     given: &[(usize, syn::Expr)],

@@ -48,7 +48,6 @@ pub struct Form {
     pub operands: Option<usize>,
 }
 
-/// Parses operands, pattern, reduction and sizes.
 pub fn parse(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Call> {
     let mut operands = vec![operand(input, form)?];
     let count = form.operands.or_else(|| count_operands(input));
@@ -251,7 +250,7 @@ fn sizes_of_dims(words: &Words, sizes: &mut Vec<Size>) {
     }
 }
 
-/// Whether a size follows, `h = 2`, after its comma.
+/// Whether the input starts with a size, `h = 2`.
 pub fn size_name_follows(input: ParseStream<'_>) -> bool {
     let fork = input.fork();
     fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])

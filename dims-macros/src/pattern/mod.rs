@@ -9,9 +9,7 @@
 //! ```
 //!
 //! A pattern is written as tokens or in a string literal, which cannot contain `$`. [`lex`] turns
-//! both into the same [`words`]. In numpy's notation each letter is a name. [`parse`] parses the
-//! words, [`axes`] numbers the axes, and [`plan`] writes the constant for the expansion. [`call`]
-//! parses the other arguments, and [`operand`] writes references to operands.
+//! both into the same [`words`]. In numpy's notation each letter is a name.
 
 pub mod axes;
 pub mod call;

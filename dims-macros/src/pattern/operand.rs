@@ -32,7 +32,7 @@ pub fn reference(operand: &Expr) -> TokenStream {
     }
 }
 
-/// Whether an expression is a number, or a nested list of numbers.
+/// Whether an expression is a literal, or a nested list of literals.
 fn is_number(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) => true,

@@ -46,7 +46,6 @@ const MOST_ARRAYS: usize = 64;
 /// The maximum number of axes of a pattern, in all arrays together.
 const MOST_AXES: usize = 256;
 
-/// Parses a pattern.
 pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
     let count = |of: &dyn Fn(&Word) -> bool, most: usize| {
         words.words.iter().filter(|(word, _)| of(word)).nth(most).map(|(_, place)| place)
@@ -146,7 +145,6 @@ impl Reader<'_, '_> {
                             "groups are nested more than {MOST_NESTED} deep: `((h w) c)` is the same as `(h w c)`"
                         );
                         self.errors.at(self.words, &place, what);
-                        // Skip the rest.
                         (self.at, self.open) = (self.words.words.len(), 0);
                         return axes;
                     }

@@ -9,7 +9,6 @@ pub struct Place {
     pub range: Option<(usize, usize)>,
 }
 
-/// A word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Word {
     Name(String),

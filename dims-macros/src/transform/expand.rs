@@ -11,7 +11,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-/// One call for each result, with the pattern as a constant.
+/// Expands to one call for each result. The pattern becomes a constant.
 pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible: bool) -> TokenStream {
     if let [output] = &valid.outputs[..] {
         let references: Vec<_> = call.operands.iter().map(reference).collect();

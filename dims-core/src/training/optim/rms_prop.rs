@@ -35,7 +35,6 @@ pub struct RmsProp<P> {
     pub(super) settings: RmsPropSettings,
 }
 
-/// The settings of [`RmsProp`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RmsPropSettings {
     pub(super) alpha: f64,
@@ -74,7 +73,7 @@ settings! { RmsProp, RmsPropSettings {
     /// Adds this multiple of each parameter to its gradient: 0 or more, default 0.
     weight_decay,
 } {
-    /// Divides by the root of the gradient's variance instead of its mean square.
+    /// Divides the gradient by the root of its variance instead of the root of its mean square.
     centered,
     /// Maximizes: steps along the gradient instead of against it.
     maximize,
@@ -102,13 +101,12 @@ impl RmsPropSettings {
         mean + g.constant(1.0 - self.alpha) * (g - mean)
     }
 
-    /// The gradient over the root of `square`, which is its mean square or its variance.
+    /// `square` is the mean square or the variance of the gradient.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn scaled<Q: Quantity>(&self, g: Q, square: Q) -> Q {
         g / (square.sqrt() + g.constant(self.epsilon))
     }
 
-    /// The gradient over the root of its variance.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn centered<Q: Quantity>(&self, g: Q, mean: Q, square: Q) -> Q {
         let (variance, zero) = (square - mean * mean, g.constant(0.0));

@@ -17,12 +17,10 @@ use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::Held;
 
-/// A tensor of one element.
 pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
     Named::from_expr(Evaluated::<T, (), Rank0>::in_order(vec![value], &[], &[]).with_origin(None))
 }
 
-/// A counter, as a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct StepsTaken(Named<u64, ()>);
 
@@ -41,7 +39,6 @@ impl StepsTaken {
         &self.0
     }
 
-    /// A counter from its tensor.
     pub(super) fn of(tensor: Named<u64, ()>) -> Self {
         StepsTaken(tensor)
     }
@@ -66,7 +63,7 @@ impl StepsTaken {
         self.0.expr.all()[0]
     }
 
-    /// Adds one. The count saturates unless it is recorded.
+    /// The count saturates unless it is recorded.
     pub(super) fn add_one(&mut self) {
         if self.is_recorded() {
             self.0 = (&self.0 + 1).eval();
@@ -77,7 +74,6 @@ impl StepsTaken {
     }
 }
 
-/// The scalars of an optimizer step.
 #[derive(Clone)]
 pub(super) enum StepScalars<const K: usize> {
     Numbers([f64; K]),
@@ -86,7 +82,6 @@ pub(super) enum StepScalars<const K: usize> {
 }
 
 impl<const K: usize> StepScalars<K> {
-    /// The numbers as tensors.
     pub(super) fn tensors(self) -> [Named<f64, ()>; K] {
         match self {
             StepScalars::Numbers(numbers) => numbers.map(one),
@@ -94,7 +89,6 @@ impl<const K: usize> StepScalars<K> {
         }
     }
 
-    /// The memory of each number.
     #[cfg(feature = "std")]
     pub(super) fn held(&self) -> [Arc<dyn Held>; K] {
         self.clone().tensors().map(|tensor| tensor.expr.buffer().held())
@@ -139,7 +133,7 @@ pub(super) fn by_rate(
     result
 }
 
-/// The tensors of a formula.
+/// The tensors of a formula. A [`Quantity`] is `Copy`, so it refers to them by position.
 #[derive(Default)]
 pub(super) struct QuantityTensors {
     numbers: RefCell<Vec<Named<f64, ()>>>,
@@ -160,14 +154,12 @@ impl QuantityTensors {
     }
 }
 
-/// One of the tensors of a formula.
 #[derive(Clone, Copy)]
 pub(super) struct TensorQuantity<'t> {
     all: &'t QuantityTensors,
     at: usize,
 }
 
-/// A comparison of tensors of a formula.
 #[derive(Clone, Copy)]
 pub(super) struct TensorTruth<'t> {
     all: &'t QuantityTensors,
@@ -175,7 +167,6 @@ pub(super) struct TensorTruth<'t> {
 }
 
 impl TensorQuantity<'_> {
-    /// A clone of the tensor in the list, which shares its memory.
     fn tensor(self) -> Named<f64, ()> {
         self.all.numbers.borrow()[self.at].clone()
     }

@@ -35,14 +35,13 @@ enum ScheduleShape {
     OneCycle { most: f64, steps: u64 },
 }
 
-/// The same rate for all steps.
 impl From<f64> for Schedule {
     fn from(rate: f64) -> Self {
         Schedule::constant(rate)
     }
 }
 
-/// The same rate for all steps, such as in `Sgd::new(1)`.
+/// Allows an integer literal, as in `Sgd::new(1)`.
 impl From<i32> for Schedule {
     fn from(rate: i32) -> Self {
         Schedule::constant(f64::from(rate))
@@ -92,9 +91,9 @@ impl Schedule {
         Schedule::of(ScheduleShape::Restarts { rate, last, steps, longer })
     }
 
-    /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is
-    /// `optax.linear_schedule`. With `start_factor` as `rate` and `end_factor` as `last`, it is
-    /// `torch.optim.lr_scheduler.LinearLR` for a base rate of 1.
+    /// Linearly from `rate` to `last` in `steps` steps; `last` afterwards. With `steps` above 0,
+    /// this is `optax.linear_schedule` and, with `start_factor` as `rate` and `end_factor` as
+    /// `last`, `torch.optim.lr_scheduler.LinearLR` for a base rate of 1.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -106,8 +105,8 @@ impl Schedule {
         Schedule::polynomial(rate, last, steps, 1.0)
     }
 
-    /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. This
-    /// is `optax.polynomial_schedule` and, with a `last` of 0,
+    /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. With
+    /// `steps` and `power` above 0, this is `optax.polynomial_schedule` and, with a `last` of 0,
     /// `torch.optim.lr_scheduler.PolynomialLR`.
     ///
     /// ```
@@ -146,7 +145,7 @@ impl Schedule {
     }
 
     /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`,
-    /// both along half a cosine; `most / 250000` afterwards. This is
+    /// each along half a cosine; `most / 250000` afterwards. This is
     /// `torch.optim.lr_scheduler.OneCycleLR` with its defaults, except that the momentum does not
     /// change.
     ///
@@ -171,8 +170,7 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// Like [`at`](Schedule::at), for a step that is a tensor. Returns the same number as a tensor,
-    /// computed by tensor operations.
+    /// Like [`at`](Schedule::at), computed by tensor operations from a step that is a tensor.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -187,8 +185,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// The rate of a step, generic over numbers and tensors. Both branches of a choice are
-    /// computed; the one that is not chosen may be any number.
+    /// Generic over numbers and tensors. Both branches of a choice are computed; the result that is
+    /// not chosen may be infinite or NaN.
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -244,7 +242,7 @@ impl ScheduleShape {
 }
 
 /// The steps since the current period began, and the length of the period. The first period has
-/// `first` steps, and each is `longer` times as long as the previous one.
+/// `first` steps, and each later period is `longer` times as long as the one before.
 fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
     let number = |value: f64| step.constant(value);
     let one = number(1.0);

@@ -5,7 +5,6 @@ use alloc::string::String;
 
 /// Settings whose weight decay a parameter group can override.
 pub(super) trait Decaying: Copy {
-    /// The same settings with this weight decay.
     fn with_weight_decay(self, weight_decay: f64) -> Self;
 }
 
@@ -32,7 +31,6 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// Lets parameter groups override the weight decay.
 macro_rules! decaying {
     ($settings:ident) => {
         impl $crate::training::optim::settings::Decaying for $settings {
@@ -44,35 +42,30 @@ macro_rules! decaying {
 }
 pub(super) use decaying;
 
-/// Checks that a setting is finite, and 0 or more.
 pub(super) fn at_least_0(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within(is_at_least_0(value), of, setting, value, AT_LEAST_0)
 }
 
-/// Describes the numbers for which [`is_at_least_0`] returns `true`.
 pub(super) const AT_LEAST_0: &str = "it must be finite and 0 or more";
 
-/// Whether a number is finite, and 0 or more.
 pub(super) fn is_at_least_0(value: f64) -> bool {
     value >= 0.0 && value.is_finite()
 }
 
-/// Checks that a setting is 0 or more, and less than 1.
 pub(super) fn below_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..1.0).contains(&value), of, setting, value, "it must be 0 or more, and less than 1")
 }
 
-/// Checks that a setting is from 0 to 1.
 pub(super) fn up_to_1(of: &str, setting: &str, value: f64) -> Result<(), DimError> {
     within((0.0..=1.0).contains(&value), of, setting, value, "it must be between 0 and 1")
 }
 
-/// Checks that a limit is 0 or more. It may be infinite.
+/// A limit may be infinite.
 pub(super) fn limit(of: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0, of, "limit", value, "it must be 0 or more")
 }
 
-/// Returns an error unless `is_within` is `true`. `range` describes the numbers that are allowed.
+/// `range` describes the allowed numbers.
 pub(super) fn within(
     is_within: bool,
     of: &str,
@@ -83,7 +76,6 @@ pub(super) fn within(
     if is_within { Ok(()) } else { Err(error(format!("`{of}` with the {setting} {value}: {range}"))) }
 }
 
-/// The error for invalid settings.
 pub(super) fn error(what: String) -> DimError {
     DimError::Shape { what }
 }

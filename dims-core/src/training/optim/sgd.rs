@@ -33,7 +33,6 @@ pub struct Sgd<P> {
     pub(super) settings: SgdSettings,
 }
 
-/// The settings of [`Sgd`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SgdSettings {
     pub(super) momentum: f64,
@@ -86,7 +85,6 @@ impl SgdSettings {
         (self.momentum != 0.0, self.dampening != 0.0)
     }
 
-    /// The parameter after a step along its new velocity, and this velocity.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn along<Q: Quantity>(&self, rate: Q, p: Q, velocity: Q, g: Q) -> [Q; 2] {
         let step = if self.nesterov { g + p.constant(self.momentum) * velocity } else { velocity };

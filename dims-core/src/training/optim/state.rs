@@ -51,8 +51,7 @@ impl<P: Parameters> State<P> {
         }
     }
 
-    /// The number of steps taken, read from [`step_count`](State::step_count). It saturates at
-    /// `u64::MAX`.
+    /// The number of steps taken, read from [`step_count`](State::step_count).
     ///
     /// # Panics
     ///
@@ -67,7 +66,7 @@ impl<P: Parameters> State<P> {
         self.steps.tensor()
     }
 
-    /// The learning rate of the next step, as a tensor computed from
+    /// The schedule's learning rate for the next step, as a tensor computed from
     /// [`step_count`](State::step_count).
     pub fn rate(&self) -> Named<f64, ()> {
         self.schedule.rate(self.step_count())
@@ -89,6 +88,10 @@ impl<P: Parameters> State<P> {
     /// optimizer.step(&mut pair, &gradient);
     /// assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (1, 0));
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the number of steps depends on inputs of a recorded function.
     #[track_caller]
     pub fn steps_of(&self, parameter: &str) -> u64 {
         self.steps().saturating_sub(self.by_path.missed(parameter))
@@ -132,18 +135,20 @@ impl<P: Parameters> State<P> {
 
     /// Sets the number of steps that a parameter has taken. The maximum is the number of steps of
     /// the optimizer.
+    ///
+    /// # Panics
+    ///
+    /// If the number of steps of the optimizer depends on inputs of a recorded function.
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }
 
-    /// Makes the state of all parameters, with these moments.
     pub(super) fn prepare(&mut self, parameters: &P, moments: MomentLayout) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
         prepare(&mut self.by_path, Some(&self.steps), parameters, moments, &unchanged)
     }
 
-    /// Takes a step and counts it. Its formula updates the parameters and the `M - 1` moments of
-    /// each.
+    /// Takes a step, which updates each parameter and its `M - 1` moments.
     pub(super) fn step<const K: usize, const M: usize>(
         &mut self,
         step: &mut dyn ElementStep<K, M, 1>,

@@ -1,4 +1,4 @@
-//! The tensors of an optimizer's state. Their element type may differ from the parameter's.
+//! The tensors of an optimizer's state.
 
 use crate::error::DimError;
 use crate::expr::evaluate::{evaluate_tensor, evaluate_tensor_in};
@@ -119,7 +119,6 @@ fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, Dim
     Ok(evaluate_tensor::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
 }
 
-/// Element types of state.
 pub(crate) trait StateElem: Real {
     fn elements(data: Buffer<Self>) -> StateElements;
     fn of(elements: &StateElements) -> Option<&Buffer<Self>>;
@@ -174,7 +173,7 @@ impl StateAxes {
         StateAxes { keys, sizes: sizes_of(tensor).collect() }
     }
 
-    /// The axes without some of them, which `is_removed` chooses by their numbers.
+    /// `is_removed` takes the number of an axis.
     pub(super) fn without(&self, is_removed: impl Fn(usize) -> bool) -> Self {
         let kept = |at: &usize| !is_removed(*at);
         let keys = self.keys.as_slice().iter().enumerate().filter(|(at, _)| kept(at));
@@ -228,7 +227,6 @@ impl StateTensor {
         Some(StateTensor { axes: axes.clone(), order, elements: W::elements(data.into()) })
     }
 
-    /// The keys of the dims.
     pub(crate) fn keys(&self) -> &[DimKey] {
         self.axes.keys.as_slice()
     }
@@ -335,7 +333,6 @@ impl StateTensor {
         W::of(&self.elements).map(|data| &data[..])
     }
 
-    /// The error for a state with another element type.
     #[cold]
     pub(super) fn of_other_elements() -> DimError {
         DimError::Shape { what: "the state of a parameter has another element type".into() }
@@ -349,7 +346,6 @@ impl StateTensor {
         }
     }
 
-    /// The memory of the elements.
     #[cfg(feature = "std")]
     pub(super) fn held(&self) -> Arc<dyn Held> {
         match &self.elements {

@@ -12,7 +12,6 @@ use crate::operators::elementwise::Elementwise;
 use crate::tensors::named::Named;
 use kernels::map::in_place::Passes;
 
-/// An optimizer step: its formula, its learning rate, and the number of steps before it.
 pub(super) struct StepAfter<C, const K: usize> {
     /// The formula with the settings of the optimizer.
     optimizer: C,
@@ -69,7 +68,6 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
 }
 
 impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
-    /// Starts the step of a parameter, with the settings of its groups.
     pub(super) fn begin_parameter(&mut self, settings: &GroupSettings) {
         if *settings != self.settings {
             self.settings = *settings;
@@ -81,7 +79,6 @@ impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
         }
     }
 
-    /// The scalars for parameters that have missed this number of steps.
     pub(super) fn scalars_after(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
         let missed = match (&self.after, missed) {
             (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
@@ -110,7 +107,6 @@ impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
 }
 
 impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
-    /// The formula with the settings of the current parameter.
     pub(super) fn formula(&self) -> &C {
         &self.formula
     }

@@ -5,7 +5,6 @@ use crate::grad::parameters::Path;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Tensors that a step leaves as they are.
 #[derive(Default)]
 pub(super) struct Unchanged {
     /// Patterns for the names of parameters, or of parts that contain parameters.
@@ -18,7 +17,6 @@ impl Unchanged {
     }
 }
 
-/// Whether one of these patterns matches a tensor, or a part that contains it.
 fn is_any(parts: &[String], path: &Path) -> bool {
     if parts.is_empty() {
         return false;

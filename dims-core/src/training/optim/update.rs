@@ -27,8 +27,8 @@ use kernels::scalar::{Element, Real};
 use kernels::trace::{UpdatedElements, updated};
 use smallvec::SmallVec;
 
-/// A formula whose [`Passes`], which loop over the elements, are compiled in this crate. Code that
-/// is generic over the parameters is compiled in the user's crate, possibly without optimization.
+/// A formula whose [`Passes`] (loops over the elements) are compiled in this crate. Code that is
+/// generic over the parameters is compiled in the user's crate, possibly without optimization.
 pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<K, M, N>;
 }
@@ -52,7 +52,6 @@ pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
     fn begin(&mut self, settings: &GroupSettings) {
         let _ = settings;
     }
-    /// The passes of the formula.
     fn passes(&self) -> &dyn Passes<K, M, N>;
     /// The scalars for parameters that have missed this number of steps.
     fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K>;
@@ -73,7 +72,6 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
     }
 }
 
-/// The scalars of an optimizer's formula at each step.
 pub(super) trait OfStep<const K: usize> {
     /// The scalars for a learning rate and for a step of the parameter, counted from 1.
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
@@ -85,13 +83,12 @@ pub struct StepPrograms {
     /// Computes the scalars of the step from the learning rate and the number of the parameter's
     /// step, counted from 1.
     pub scalars: UpdateProgram,
-    /// Computes the new parameter and its new moments from these scalars, the parameter, its
+    /// Computes the new parameter and its new moments from the scalars, the parameter, its
     /// moments and its gradient.
     pub update: UpdateProgram,
 }
 
 impl StepPrograms {
-    /// The programs of a formula, for parameters with elements of this type.
     pub(super) fn of<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: usize>(
         formula: &C,
         elements: DType,
@@ -105,7 +102,7 @@ impl StepPrograms {
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
 /// fit, or a frozen name or the pattern of a group matches no parameter, this returns an error and
-/// changes no tensor. In errors, `sides` are the names of the changed value and of those in `read`.
+/// changes no tensor. For errors, `sides` names the changed value and those in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -192,7 +189,6 @@ impl Visitor<0, 2> for SameSizes {
     }
 }
 
-/// Makes the state of each parameter that a step changes.
 struct Preparation<'u> {
     along: StateWalk<'u>,
     moments: MomentLayout,
@@ -327,7 +323,7 @@ pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize
     Ok(())
 }
 
-/// The state of one parameter: its moments, and its master weights if there are any.
+/// The moments and the master weights of one parameter.
 pub(super) type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
 
 /// Whether an operand of a step depends on inputs of a recorded function.
@@ -392,13 +388,11 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     Ok(())
 }
 
-/// An array of `first`, then the others.
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {
     let mut all = core::iter::once(first).chain(others);
     from_fn(|_| all.next().expect("there are `M - 1` moments"))
 }
 
-/// The elements of moments.
 fn elements_of<W: StateElem>(
     moments: &mut [StateTensor],
 ) -> Result<impl Iterator<Item = &mut [W]> + use<'_, W>, DimError> {
@@ -438,7 +432,7 @@ impl Walk<1> for Copied {
     }
 }
 
-/// The same slices with elements of `U`. `U` must be the same type as `T`.
+/// `U` must be the same type as `T`.
 pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],

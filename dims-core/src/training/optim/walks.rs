@@ -91,7 +91,6 @@ fn all_of<'l, X, const N: usize>(
     Some(from_fn(|_| parts.next().expect("there is one for each")))
 }
 
-/// Like [`all_of`], by mutable reference.
 fn all_of_mut<'l, X, const N: usize>(
     lines: &'l mut [StateLine; N],
     part: fn(&'l mut StateLine) -> Option<X>,
@@ -232,7 +231,6 @@ structs! {
     Plateau { rate: "rate", best: "best", worse: "worse", pause: "pause" } settings { settings: "settings" } rest {}
 }
 
-/// Implements the walks of optimizers, which have a state and settings.
 macro_rules! optimizers {
     ($($name:ident: $($setting:ident)*;)*) => {$(
         impl<P: Parameters> DerivedParameters for $name<P> {

@@ -1,8 +1,7 @@
 //! Sorting dims and finding dims that are named twice.
 //!
-//! The comparisons that sort the dims also find a dim that is named twice. No other comparisons are
-//! made, because rustc may know only one between two generic dims,
-//! [`Before`](crate::types::brand::Before), and not the reverse one.
+//! Sorting also finds a dim that is named twice. No further comparisons are made, because rustc may
+//! know that `A: Before<B>`, but not how `B` compares with `A`.
 
 use super::list::List;
 use super::union::Merge;

@@ -1,4 +1,4 @@
-//! A set of dims at run time: constants that the compiler folds away.
+//! The dims of a set as values, for use at run time.
 
 use crate::error::{DimError, Origin, SizeFrom};
 use crate::types::brand::DimInfo;
@@ -19,7 +19,7 @@ pub struct DimKey {
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
-    /// The name of the dim's role and of the roles that this role refines. Empty if the dim has no
+    /// The names of the dim's role and of the roles that this role refines. Empty if the dim has no
     /// role or the key was not made from a type.
     pub roles: &'static [&'static str],
 }
@@ -111,8 +111,7 @@ impl Keys {
 
     /// Returns these keys, after checking that a set with `axes` axes can have them.
     ///
-    /// A brand is a user type, normally made by `dims!`. One written manually could have any keys,
-    /// and plans find axes by keys.
+    /// Plans find axes by keys, and a brand that a user writes without `dims!` can have any keys.
     ///
     /// # Panics
     ///
@@ -156,14 +155,13 @@ impl Keys {
         self.keys.split_at(self.len).0
     }
 
-    /// Whether there is a prime among the dims.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) const fn has_primes(&self) -> bool {
         self.has_primes
     }
 
-    /// The positions of the dims that must have the same size as the dim at `at`: itself, the dim
-    /// it is a prime of, and primes of either.
+    /// The positions of the dim at `at` and of the dims that differ from it only in primes. These
+    /// dims must have the same size.
     pub(crate) fn kin_of(&self, at: usize) -> impl Iterator<Item = usize> {
         let keys = self.as_slice();
         (0..keys.len()).filter(move |&other| keys[other].is_kin(&keys[at]))
@@ -176,7 +174,6 @@ impl Keys {
         if self.has_primes { self.compare_primes(known) } else { Ok(()) }
     }
 
-    /// Compares the size of each dim with those of its primes.
     #[inline(never)]
     fn compare_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         let measured = |at: usize| {

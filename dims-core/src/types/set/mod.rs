@@ -32,7 +32,7 @@ use list::List;
 
 /// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
 ///
-/// The only bound that a function needs to be generic over its caller's dims:
+/// With this bound, a function is generic over its caller's dims:
 /// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
@@ -48,8 +48,8 @@ pub trait Dims {
     /// Sizes and strides of the dims, in the order of the set.
     #[doc(hidden)]
     type Axes: AxisBlock;
-    /// The same set with `Rest<B>` at its end, where it sorts. A tuple of 26 elements has no
-    /// room for it and stays as it is.
+    /// The same set with `Rest<B>`, which sorts last. A tuple of 26 elements has no room for it and
+    /// stays as it is.
     #[doc(hidden)]
     type Sealed<B: Dims>: Dims;
     /// The dims' keys, for use at run time.
@@ -105,7 +105,7 @@ impl<D: Dims<List: SortOnce<Out = Out>>, Out: SortedOnce> Sortable for D {
 }
 
 /// A set of dims as a tensor has it: each dim once, sorted. Dims of one `dims!` are in order of
-/// declaration, primes come after all other dims, and a `Rest` comes last. A set inferred from a
+/// declaration, primes come after the other dims, and a `Rest` comes last. A set inferred from a
 /// `Tensor<T, ..>` is sorted; one written out might not be.
 pub trait Sorted: Dims {
     #[doc(hidden)]
@@ -140,7 +140,7 @@ condition! {
         label = "`{D}` is not a dim of this tensor"
     )]
     pub trait Bound<D, S> for True {
-        /// `X` if the condition holds. A bound on this type gives no second error.
+        /// `X` if the condition holds. Otherwise, a bound on this type gives no second error.
         type Then<X>;
     }
 }

@@ -100,9 +100,9 @@ pub trait Removal {
     const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
-    /// [`True`] if the list had all of them.
+    /// [`True`] if the list had all of the brands.
     type Had: Bool;
-    /// The first brand that it did not have, or [`Nothing`].
+    /// The first brand that the list did not have, or [`Nothing`].
     type Missing: MaybeDim;
     /// The first brand that was named twice, or [`Nothing`].
     type Twice: MaybeDim;
@@ -206,8 +206,8 @@ pub trait RemoveAll<L, S> {
 }
 
 /// The result of removing several brands. `X` is the remaining list, `M` is the first missing brand
-/// and `W` the first one that was named twice; both can be [`Nothing`]. Of the brands after a
-/// missing one, none is reported as named twice.
+/// and `W` the first one that was named twice; both can be [`Nothing`]. Brands after a missing one
+/// are not reported as named twice.
 pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
 
 impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {

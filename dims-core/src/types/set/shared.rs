@@ -12,9 +12,9 @@ use crate::types::dim::DimList;
 /// each is named once. `U` are the dims of both tensors together. `Others` are the remaining dims
 /// of `U`, which rustc infers.
 ///
-/// This is the bound of operations that sum products over dims:
-/// [`contract`](crate::operators::linalg::LinearAlgebra::contract), `cdist`, convolutions. To sum
-/// over a dim that only one tensor has, write `(x * y).sum(dim)`.
+/// This is the bound of operations that sum over dims of two tensors, such as
+/// [`contract`](crate::operators::linalg::LinearAlgebra::contract) and convolutions. To sum over a
+/// dim that only one tensor has, write `(x * y).sum(dim)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of both tensors, or a tuple of such dims, is expected here",

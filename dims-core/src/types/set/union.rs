@@ -90,8 +90,8 @@ where
     type Out = (H2, <(H1, T1) as Merge<T2>>::Out);
 }
 
-// Equal keys must belong to the same type, so a hash collision does not compile, nor does a dim of
-// another execution of the same `dims!`.
+// Equal keys must belong to the same type. So neither a hash collision nor a dim of another
+// execution of the same `dims!` compiles.
 #[diagnostic::do_not_recommend]
 impl<H, T1, T2> MergeStep<H, T1, H, T2> for Equal
 where
