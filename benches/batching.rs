@@ -1,5 +1,5 @@
-//! Seven programs written for one example, run on 64 examples. Compares a loop of single calls with
-//! one call with two extra dims, and the measured speedup with the one that the plans predict.
+//! Runs programs that are written for one example on 64 examples. Compares a loop of single calls
+//! with one call with two extra dims, and the measured speedup with the one that the plans predict.
 //!
 //! # The prediction
 //!
@@ -11,11 +11,11 @@
 //!
 //! where `explain` gives the kind, the runs and the elements. A run is one execution of the
 //! innermost loop, or one matrix product of a step. Elements are the positions of all loops, or the
-//! multiplications of numbers. The three constants of each kind are measured on steps of the
-//! library with synthetic operands: one short run, many short ones, and many long ones. Nothing is
-//! fitted to the programs. A plan costs the sum of its steps, plus the constant `call` for the call
-//! of the batched function. The predicted factor is 64 times the cost of the plan for one example,
-//! divided by the cost of the plan for all examples.
+//! multiplications of all matrix products. The three constants of each kind are measured on steps
+//! of the library with synthetic operands: one short run, many short ones, and many long ones. A
+//! plan costs the sum of its steps, plus the constant `call` for the call of the batched function.
+//! The predicted factor is 64 times the cost of the plan for one example, divided by the cost of
+//! the plan for all examples.
 //!
 //! The model covers what batching gains: fixed costs are paid once, short runs become long ones,
 //! and matrix-vector products become matrix products where extra dims merge with others. It does
@@ -23,10 +23,11 @@
 //!
 //! # Output
 //!
-//! Times are the best of many, on one thread, and the factor is their quotient. The range after it
-//! shows the noise: each round runs the loop and then the batched call. A tenth of the rounds have
-//! a factor below the range, and a tenth above it. The prediction is repeated with newly measured
-//! constants; its smallest and greatest values are printed. The verdict is one of:
+//! Times are the best of all rounds, on one thread. The factor is the time of the loop divided by
+//! that of the batched call. The range after it shows the noise: each round runs the loop and then
+//! the batched call. A tenth of the rounds have a factor below the range, and a tenth above it. The
+//! prediction is repeated with newly measured constants; its smallest and greatest values are
+//! printed. The verdict is one of:
 //!
 //! * `more`: the factor is at least the smallest prediction;
 //! * `noise`: the factor is smaller, but the range of the noise reaches the smallest prediction;
@@ -63,7 +64,6 @@ fn rounds<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> Vec<[f64; N]> {
     (0..ROUNDS).map(|_| runs.each_mut().map(|run| seconds(*run))).collect()
 }
 
-/// The best time of each function.
 fn best<const N: usize>(runs: [&mut dyn FnMut(); N]) -> [f64; N] {
     best_of(&rounds(runs))
 }
@@ -193,7 +193,7 @@ fn cubed(size: usize) -> f64 {
 /// How many times the model is measured. Each time gives a prediction for each program.
 const PREDICTIONS: usize = 3;
 
-/// The smallest and the greatest number, after this share of the numbers is dropped at either end.
+/// The smallest and the greatest number, after this share of the numbers is dropped at each end.
 fn range(mut numbers: Vec<f64>, share: f64) -> (f64, f64) {
     numbers.sort_by(f64::total_cmp);
     let left_out = (numbers.len() as f64 * share) as usize;

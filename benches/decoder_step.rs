@@ -1,5 +1,5 @@
-//! A decoder step: one or a few rows of activations times all weights of a layer. Memory bandwidth
-//! limits its speed.
+//! A decoder step: one or a few rows of activations times a weight matrix of a layer. Memory
+//! bandwidth limits its speed.
 //!
 //! For each product, prints the bandwidth as a share of that of a plain sum over the same weights.
 //! The products and the sum take turns, and the shortest time of each counts. "cached" calls use

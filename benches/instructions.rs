@@ -1,6 +1,5 @@
-//! Counts the instructions of one call on arrays of a few elements, and of the same computation in
-//! ndarray. The difference shows how much work it takes to look up and compare sizes and strides at
-//! run time.
+//! Counts the instructions of one call on arrays of a few elements, and, in some cases, of the same
+//! computation in ndarray.
 //!
 //! `cargo bench --bench instructions` counts instructions with `perf stat`, or with valgrind if the
 //! processor's counters are not available. It runs each case twice, the second time with twice as
@@ -127,12 +126,11 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// The tool that counts instructions.
 #[derive(Clone, Copy)]
 enum Counter {
     /// The processor's counters.
     Perf,
-    /// Valgrind, if the processor's counters are not available. It supports AVX2, but not AVX-512.
+    /// Valgrind supports AVX2, but not AVX-512.
     Valgrind,
 }
 

@@ -1,5 +1,5 @@
-//! Linear algebra compared with `faer` and `nalgebra` called directly, on square matrices of 4, 16,
-//! 64 and 512 rows (`f32`: up to 64), in batches of 100,000, 10,000, 1,000 and 1.
+//! Linear algebra compared with `faer` and `nalgebra` called directly, on matrices of 4, 16, 64 and
+//! 512 rows (`f32`: up to 64), in batches of 100,000, 10,000, 1,000 and 1.
 //!
 //! ```sh
 //! taskset -c 0 cargo bench --features linalg,nalgebra --bench linalg -- [ROUNDS [FILTER]]
@@ -13,7 +13,7 @@
 //! Times are processor times of one thread, the minimum of the rounds. Each library gets its
 //! matrices in its own types and layout, and returns all results of the batch in new memory.
 //! `nalgebra` runs with matrices of dynamic size, and for 4 and 16 rows also of static size. Before
-//! the first round, all results for the first matrices of the batch are compared.
+//! the first round, the magnitudes of all results for the first matrices of the batch are compared.
 
 use faer::linalg::solvers::{DenseSolveCore, Solve, SolveLstsq};
 use faer::{Mat, MatRef, Par};
@@ -40,7 +40,6 @@ const SIZES: [(usize, usize); 4] = [(4, 100_000), (16, 10_000), (64, 1_000), (51
 /// The number of matrices whose results are compared.
 const COMPARED: usize = 64;
 
-/// The element types.
 trait BenchElement: MatrixElement<Part = Self> + Real + nalgebra::RealField {
     const NAME: &'static str;
     /// How far a result may differ, relative to its magnitude plus the mean magnitude.
@@ -478,7 +477,6 @@ fn main() {
     });
 }
 
-/// The names of all cases.
 const CASES: [&str; 11] =
     ["cholesky", "solve", "solve_triangular", "inverse", "det", "lu", "qr", "svd", "eigh", "lstsq", "expm"];
 

@@ -19,7 +19,7 @@ const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call. Neither form is inlined into the loop, because inlining only one of them
 /// would change the difference. The result is not moved: a move would read larger pieces than were
-/// just written, and the processor would stall for a tenth of the time of a small product.
+/// just written, so the processor would stall.
 #[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The memory that operations allocate. Most allocate only their results.
+//! The memory that operations allocate.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
@@ -46,14 +46,13 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Held by a test while it runs: while a thread records a function or its gradient, operations on
-/// all threads allocate nodes.
+/// Makes tests run one at a time, because while a thread records a function or its gradient,
+/// operations on all threads allocate nodes.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No allocations.
 const NONE: [usize; 0] = [];
 
 /// The sizes in bytes of this thread's allocations of at least `least` bytes during `f`.
@@ -158,7 +157,7 @@ fn tensors_side_by_side_are_copied_once() {
     dims!(i, j, k);
     let bytes = 4 * (x.len() + y.len());
     let (x, y) = (x.at((i, j)), y.at((i, j)));
-    // Views, and expressions that are computed directly into the result.
+    // Views are copied into the result, and expressions are computed there.
     assert_eq!(allocations(bytes / 4, || concat(j, [x, y])), [bytes]);
     assert_eq!(allocations(bytes / 4, || concat(i, [x + 1.0, y + 1.0])), [bytes]);
     assert_eq!(allocations(bytes / 4, || stack(k, [x, y])), [bytes]);
@@ -200,7 +199,7 @@ fn a_loop_over_examples_copies_none_of_them() {
         },
         n,
     );
-    // The two arguments in their own memory, and the growing results.
+    // Two allocations are copies of the arguments. The others are for the growing results.
     let large = allocations(example, || each((x.at((n, ..)), y.at((n, ..)))));
     assert_eq!(large.iter().filter(|&&bytes| bytes == 100 * example).count(), 2, "{large:?}");
     assert!(large.len() <= 4, "{large:?}");

@@ -114,8 +114,7 @@ mod products {
 
     #[test]
     fn functions_over_a_rest_need_one_bound() {
-        // Only checks that these compile: the functions do not know the dims that they are
-        // instantiated with.
+        // Only checks that these compile.
         let norm: fn(_, _) -> _ = norm::<(Batch, Row)>;
         let mm: fn(_, _) -> _ = generic_mm::<(Batch,)>;
         let _ = (norm, mm);
@@ -501,7 +500,8 @@ mod gradients {
         };
         let (value, gradient): (f32, Network) = value_and_grad(|net| loss(net, &images, &labels), &network);
         assert_eq!(value, loss(&network, &images, &labels).order(()));
-        // The backward pass by hand. The gradient of cross-entropy is `(softmax - one hot) / n`.
+        // The backward pass by hand. The gradient of the loss with respect to the scores is
+        // `(softmax - one hot) / n`.
         let before = ((&images * &network.w1).sum(Pixel) + &network.b1).eval();
         let hidden = (&before).relu().eval();
         let scores = ((&hidden * &network.w2).sum(Hidden) + &network.b2).eval();
@@ -569,7 +569,7 @@ mod gradients {
     }
 }
 
-/// Sums over axes along which nothing varies, with sizes that no loop could finish.
+/// Sums of up to 10^18 elements, over axes along which nothing varies.
 mod still_axes {
     use super::*;
     use typed_dims::grad::grad;

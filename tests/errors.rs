@@ -1,5 +1,5 @@
 //! For a wrong size or index, the `try_` method returns a `DimError`, and the short method panics
-//! with the same text. Unusual input gives an error that names a dim, or the right result.
+//! with the same text. Unusual input gives an error or the right result.
 
 use ndarray::{Array1, Array2, ArrayD, Axis, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,8 +59,8 @@ mod variants {
             DimError::SizeConflict { dim: "j", first: 4, second: 3, .. },
             "dim `j` has size 4, but was also given size 3"
         );
-        // Between two operands, when the expression runs. The error shows where each size comes
-        // from.
+        // Sizes of two operands are compared when the expression runs. The error shows where each
+        // size comes from.
         let x = array![1, 2, 3];
         let y = array![1, 2];
         assert_fails!(
@@ -375,7 +375,7 @@ mod variants {
 mod too_large {
     use super::*;
 
-    /// A size that does not overflow, unlike the product of two: 2^40, or 2^20 on 32-bit machines.
+    /// A size whose square overflows: 2^40, or 2^20 on 32-bit machines.
     const BIG: usize = 1 << (usize::BITS * 5 / 8);
 
     #[test]
@@ -395,8 +395,7 @@ mod too_large {
         assert!(matches!((i + j).try_order(((i, j),)), Err(DimError::TooLarge { .. })));
     }
 
-    /// A size that does not overflow but cannot be allocated: the error still names the dims. There
-    /// is no such size on 32-bit machines.
+    /// A size that does not overflow but cannot be allocated: the error still names the dims.
     #[cfg(target_pointer_width = "64")]
     #[test]
     fn memory() {
@@ -439,7 +438,6 @@ mod too_large {
         assert!(matches!((none + i).try_max(none), Err(DimError::EmptyReduction { op: "max", .. })));
     }
 
-    /// Scans need no memory beyond that of their result.
     #[test]
     fn scans_without_elements() {
         dims!(none = 0, i = BIG);
@@ -526,7 +524,6 @@ mod restructured {
     }
 }
 
-/// Arrays without elements, or without axes.
 mod degenerate {
     use super::*;
 

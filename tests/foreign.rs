@@ -218,7 +218,7 @@ mod candle {
         let theirs = Candle::from_vec(values.clone(), (2, 3), &Device::Cpu).expect("six elements");
         let ours: Tensor<T, (Batch, Three)> = theirs.to_tensor((Batch, Three));
         assert_eq!((&ours).order((Batch, Three)).into_raw_vec_and_offset().0, values);
-        // Axes in another order, as a view in candle and in this library.
+        // Axes in another order.
         let turned = theirs.t().expect("two axes");
         assert_eq!(turned.to_tensor::<T, _>((Three, Batch)), ours);
         let back = (&ours).into_candle((Three, Batch));

@@ -3,9 +3,9 @@
 //! library. The time for an empty program with the same library is subtracted. Also prints the size
 //! of each program's code (`.text`) if `size` is installed.
 //!
-//! `cargo bench --bench build_time [-- NAME]` measures all programs, or those with this name. CPU
-//! time is the user and system time of cargo, rustc and the linker, from the kernel's statistics on
-//! child processes (Linux).
+//! `cargo bench --bench build_time [-- NAME]` measures all programs, or the empty ones and those
+//! with this name. CPU time is the user and system time of cargo, rustc and the linker, from the
+//! kernel's statistics on child processes (Linux).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,6 @@ use std::process::Command;
 /// The number of builds of each program; the shortest time counts.
 const RUNS: usize = 3;
 
-/// A program: its name, its library, and its source.
 struct Program {
     name: &'static str,
     library: &'static str,
@@ -41,8 +40,8 @@ fn candle(c: &str) -> String {
     )
 }
 
-/// The programs. The sizes of the operands, except in the models, depend on the number of
-/// command-line arguments, so that the compiler cannot compute the results.
+/// The sizes of the operands, except in the models, depend on the number of command-line arguments,
+/// so that the compiler cannot compute the results.
 fn programs() -> Vec<Program> {
     let product = "fn product(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {\n    (a.at((I, K)) * b.at((K, J))).sum(K).order((I, J))\n}\n";
     let arrays = "    let n = std::env::args().len() + 2;\n    let (a, b) = (Array2::<f32>::ones((n, n)), Array2::<f32>::ones((n, n)));\n";

@@ -313,7 +313,7 @@ impl fmt::Display for DimError {
             }
             DimError::Rank { found, bound } => {
                 let were = if *bound == 1 { "was" } else { "were" };
-                write!(f, "the array has {}, but {bound} {were} bound", Axes(*found))
+                write!(f, "the array has {}, but {bound} {were} bound", AxisCount(*found))
             }
             DimError::AxisConflict { axis, first, first_place, second, second_place, pattern }
                 if first_place == second_place =>
@@ -329,7 +329,7 @@ impl fmt::Display for DimError {
             ),
             DimError::PatternRank { found, named, spread } => {
                 let least = if *spread { "at least " } else { "" };
-                write!(f, "the array has {}, but the pattern names {least}{named}", Axes(*found))
+                write!(f, "the array has {}, but the pattern names {least}{named}", AxisCount(*found))
             }
             DimError::Broadcast { axis, first, second } => write!(
                 f,
@@ -398,9 +398,9 @@ impl fmt::Display for DimError {
 impl core::error::Error for DimError {}
 
 /// `1 axis`, `2 axes`
-struct Axes(usize);
+struct AxisCount(usize);
 
-impl fmt::Display for Axes {
+impl fmt::Display for AxisCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, if self.0 == 1 { "axis" } else { "axes" })
     }

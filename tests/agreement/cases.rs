@@ -164,7 +164,7 @@ fn networks(reference: &Reference) -> usize {
         scores.cross_entropy(Class, &labels).mean(Batch)
     };
     reference.check("mlp_with_cross_entropy", mlp, |data| from_vec((), data), loss);
-    // The cotangent is a number, which multiplies the Hessian-vector product.
+    // Here, `product` is the Hessian-vector product times the cotangent, which is a number.
     let made = |first: usize| {
         let mut seed = first;
         mlp(&mut |len| {

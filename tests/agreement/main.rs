@@ -1,8 +1,8 @@
 //! Values, gradients, directional derivatives and second derivatives of whole functions, compared
 //! with those that JAX computes in double precision.
 //!
-//! `reference.py` writes the numbers to `golden.json`. If Python has JAX, the test recomputes them;
-//! set `PYTHON` to choose an interpreter.
+//! `golden.json` has the output of `reference.py`. If Python has JAX, a second test runs the script
+//! again; set `PYTHON` to choose an interpreter.
 
 use serde_json::Value;
 use std::process::Command;

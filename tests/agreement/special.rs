@@ -1,5 +1,5 @@
-//! Functions at special points, up to the third derivative, compared with JAX. `special.py` writes
-//! the numbers of JAX to `special.json`.
+//! Functions at special points, up to the third derivative, compared with JAX. `special.json` has
+//! the output of `special.py`.
 //!
 //! `reason` and `DIFFERENCES` give the reason for each intended difference. The guide's page on
 //! special values lists the main ones. `special_own.json` has the differing numbers of this

@@ -1,7 +1,7 @@
 //! Imports between files form no circles, except those listed in `EXCEPTIONS`.
 //!
-//! A file may use names that the files of enclosing modules declare, although those files also
-//! import it: a `mod.rs` declares the common terms of its folder.
+//! A file may use names that the files of enclosing modules declare, even if those files import it:
+//! a `mod.rs` declares the common terms of its folder.
 
 use crate::source::{Reader, Used, files, from_root, is_for_tests, module_of, used};
 use proc_macro2::{TokenStream, TokenTree};
@@ -104,7 +104,7 @@ fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The imports of each file, and the paths that it uses for each import.
+/// For each file, the files that it imports, with the paths that it uses.
 type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// A path through a re-export is an import of the file that declares the item. The re-export itself

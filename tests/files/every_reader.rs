@@ -3,8 +3,7 @@
 use super::{In, Out};
 use typed_dims::file::{npy, npz, safetensors};
 
-/// Parses the bytes as each format, and reads everything in the file. Errors are fine; panics are
-/// not.
+/// Parses the bytes as each format, and reads each tensor. Errors are fine; panics are not.
 pub fn try_all(bytes: &[u8]) {
     if let Ok(file) = safetensors::SafetensorsReader::new(bytes) {
         for tensor in file.tensors() {

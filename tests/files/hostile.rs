@@ -1,4 +1,4 @@
-//! Truncated and lying files give errors.
+//! Damaged files and false headers cause no panics.
 
 use super::every_reader::try_all;
 use super::{In, Out, counted, mutations};
@@ -273,8 +273,8 @@ fn archives_that_unpack_to_too_much() {
     let error = Saved::new(&bytes).err().unwrap().to_string();
     assert!(error.contains("its tensors unpack to 400000"), "{error}");
     assert!(error.contains("more than the limit of 268435456"), "{error}");
-    // A program can raise the limit. It does not apply to uncompressed arrays, which take as much
-    // memory as their file.
+    // A program can raise the limit. The limit does not apply to uncompressed arrays, which take as
+    // much memory as their file.
     let mut file = npz::NpzReader::new(&bytes).unwrap().unpacking_up_to(400_000_000);
     assert_eq!(file.load::<f32, (Out, In)>("w").unwrap().size(Out), 33_333_333);
     let mut stored = npz::NpzWriter::new();

@@ -92,7 +92,7 @@ fn axes_of_an_alias_are_given() {
     let bytes = anonymous(&[("table", &[5, 4])]);
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap();
-    // The file as a whole is there.
+    // The whole struct can be optional.
     let found: Option<Table> = weights.load().unwrap();
     let expected = Array2::from_shape_fn((5, 4), |(row, column)| (4 * row + column) as f32);
     assert_eq!(found.unwrap().table.order((Inner, Width)), expected);
@@ -339,8 +339,7 @@ fn what_is_loaded_can_be_learned() {
     assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
 }
 
-/// Files of this library store the names of dims, in the order of declaration. Fields may list them
-/// in another order.
+/// Files of this library store the names of dims, so fields may list the dims in any order.
 #[test]
 fn axes_with_names_can_be_in_any_order() {
     use typed_dims::nn::linear::Linear as Map;
@@ -371,8 +370,6 @@ fn axes_with_names_can_be_in_any_order() {
     assert_eq!((&loaded.grouped, &loaded.laid, &loaded.map.weight), (&three, &three, &three));
     assert_eq!(loaded.map.bias.order((Head, HeadDim))[(1, 2)], 12.0);
 
-    // If names do not match, the error lists the names and sizes in the file, and the names in the
-    // field.
     #[derive(Load)]
     #[allow(dead_code)]
     struct Other {

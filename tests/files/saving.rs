@@ -1,4 +1,4 @@
-//! Saving replaces a whole file, or leaves it unchanged.
+//! Saving replaces a whole file or leaves it unchanged. It writes to pipes and open files directly.
 
 use super::{In, Out, counted};
 use std::fs::{self, File};
@@ -154,7 +154,8 @@ fn open_files_are_written_directly() {
 
 #[test]
 fn a_path_without_a_folder_is_in_the_current_one() {
-    // Tests share the current folder, so it is not changed. Only this test uses this file name.
+    // The test does not change the current folder, because all tests share it. Only this test uses
+    // this file name.
     let path = Path::new("typed-dims-saved-here.npy");
     npy::save(path, counted(2)).unwrap();
     npy::save(path, counted(3)).unwrap();

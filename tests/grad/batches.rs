@@ -223,7 +223,6 @@ mod loops {
         check(again, &inputs);
         let dy = randn(Hidden.of(3), 3);
         assert_close("checkpoint", &vjp(again, &inputs).1(&dy), &vjp(kept, &inputs).1(&dy));
-        // Nested.
         let nested = |(x, w): &(Line, Square)| {
             let twice = |(x, w): &(Line, Square)| {
                 let once = checkpoint(|(x, w): &(Line, Square)| step(x, w), (x, w));

@@ -191,7 +191,7 @@ fn a_parameter_that_is_not_used() {
     assert!(text.starts_with(expected), "{text}");
     let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, whose gradient is 0 there";
     assert!(text.ends_with(remedy), "{text}");
-    // The error names the first parameter.
+    // The error names the first of several unused parameters.
     let text =
         try_grad(|model: &Model| scores(&model.layers[0]).sum(Class), &model()).err().unwrap().to_string();
     assert!(text.contains("`layers.1.weight`"), "{text}");

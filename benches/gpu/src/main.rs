@@ -32,7 +32,7 @@ struct Args {
     /// The path of the plugin. By default, the first one found is used
     #[arg(long)]
     plugin: Option<String>,
-    /// Only groups of cases whose names contain this: mlp, chain, attention or product
+    /// Only groups of cases whose names contain this: gpt, mlp, chain, attention or product
     #[arg(long, default_value = "")]
     only: String,
     /// Number of timed calls

@@ -104,7 +104,6 @@ impl Bench {
         array
     }
 
-    /// Adds a peer.
     pub fn peer<O: Outcome + 'static>(&mut self, name: &'static str, call: impl Fn() -> O + 'static) {
         let call = Rc::new(call);
         let timed = call.clone();
@@ -160,14 +159,12 @@ impl Bench {
     }
 }
 
-/// The array as a candle tensor.
 pub fn candle<T: candle_core::WithDType, D: Dimension>(array: &Array<T, D>) -> candle_core::Tensor {
     let elements = array.as_slice().expect("inputs are in standard layout");
     candle_core::Tensor::from_slice(elements, array.shape(), &candle_core::Device::Cpu)
         .expect("the shape fits")
 }
 
-/// Row indices as a candle tensor.
 pub fn candle_ids<D: Dimension>(array: &Array<usize, D>) -> candle_core::Tensor {
     candle(&array.mapv(|id| id as u32))
 }

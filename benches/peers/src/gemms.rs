@@ -87,7 +87,7 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
 }
 
 /// The environment variable `MATMUL_NUM_THREADS` sets the number of threads, even in a loop that is
-/// already threaded. The argument is ignored.
+/// already threaded. The last argument is ignored.
 fn by_matrixmultiply<T: Scalar>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,
@@ -190,7 +190,8 @@ pub fn product<T: Scalar>(
     unsafe { out.assume_init() }
 }
 
-/// `out[n] = a[n] b[n]`: the loop over `n` is threaded, and each product is called with one.
+/// `out[n] = a[n] b[n]`: `threads` applies to the loop over `n`, and each product is asked to use
+/// one thread.
 pub fn batched_into<T: Scalar>(
     by: Product<T>,
     a: ArrayView3<'_, T>,

@@ -68,7 +68,8 @@ struct Run {
     /// Peers, by prefix of their names; all if none are given.
     #[arg(long, short)]
     peer: Vec<String>,
-    /// Keeps arrays out of the cache: calls cycle through copies of them that fill 1 GiB.
+    /// Keeps arrays out of the cache, except in tiny cases and training steps: calls cycle through
+    /// copies of the arrays that fill 1 GiB.
     #[arg(long, conflicts_with = "json")]
     from_memory: bool,
     /// A file of results to create or to add to.

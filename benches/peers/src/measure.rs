@@ -13,8 +13,8 @@ const TURN: Duration = Duration::from_millis(2);
 /// each peer, and the fastest of a turn counts. Otherwise, the mean of a turn counts.
 const ALONE: Duration = Duration::from_micros(50);
 const MOST_ALONE: f64 = 8.0;
-/// Peers whose calls take longer than this, and ten times as long as the fastest, only run in a few
-/// rounds.
+/// Peers whose calls take longer than this, and more than ten times as long as the fastest, only
+/// run in a few rounds.
 const SLOW: Duration = Duration::from_millis(30);
 const ROUNDS_OF_SLOW_PEERS: usize = 3;
 /// A round is quiet if other processes used less than this share of one CPU.
@@ -52,7 +52,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The number of quiet rounds.
     pub fn quiet_rounds(&self) -> usize {
         self.rounds.iter().filter(|round| round.load < QUIET).count()
     }
@@ -132,7 +131,6 @@ pub fn wait_for_quiet(until: Instant) {
     while Instant::now() < until && others(|| std::thread::sleep(Duration::from_millis(60))) > QUIET {}
 }
 
-/// Measures the peers in turns.
 pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
     let first: Vec<Duration> = peers.iter_mut().map(|peer| (peer.time)(1).min((peer.time)(1))).collect();
     let fastest = first.iter().min().copied().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Handwritten loops for some cases: what careful code achieves without a library. Like
-//! libraries, they are compiled for several instruction sets and dispatched at run time.
+//! Handwritten loops for some cases: what careful code achieves without a library. The loops are
+//! compiled for several instruction sets and dispatched at run time.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -199,7 +199,6 @@ versions! {
     /// `out[j, i] = x[i, first + j]`, in blocks of 16 by 16. `x` has `rows` rows and `columns`
     /// columns.
     pub fn transpose_band(x: &[f32], rows: usize, columns: usize, first: usize, out: &mut [f32]) {
-        // `out` holds rows of the transposed matrix, from row `first` on.
         for (band, out) in out.chunks_mut(16 * rows).enumerate() {
             let column = first + 16 * band;
             for row in (0..rows).step_by(16) {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// The limits with a number of threads.
+/// The limits of arithmetic with a number of threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Limits {
     pub threads: usize,
@@ -18,7 +18,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Measures the limits.
     pub fn probe(threads: usize) -> Limits {
         Limits {
             threads,
@@ -114,7 +113,7 @@ macro_rules! fma {
             let mut sums = [[factor; LANES]; CHAINS];
             for _ in 0..STEPS {
                 for lane in sums.as_flattened_mut() {
-                    // One instruction on aarch64. Elsewhere `mul_add` is a slow function.
+                    // One instruction on aarch64. Elsewhere, `mul_add` may call a slow function.
                     *lane = if cfg!(target_arch = "aarch64") {
                         lane.mul_add(factor, term)
                     } else {
@@ -183,7 +182,6 @@ impl Traffic {
     }
 }
 
-/// A way to copy.
 type Copy = fn(&[f32], &mut [f32]);
 
 /// Two peers for the memory traffic of a case, which take turns with the others: one copies with

@@ -314,7 +314,7 @@ pub(crate) fn to_reduce<'a, T>(
     unsafe { reduce::input::ReduceInput::new(elements, nest, work, count) }
 }
 
-/// The input of work along lines: the elements are the nests' only operand.
+/// The input of work along lines: the elements are the only operand of the nests.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn to_scan<'a, T>(
     elements: Elements<'a, T>,

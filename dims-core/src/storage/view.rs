@@ -64,8 +64,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         View { start, named, positional, indices, origin, memory: PhantomData }
     }
 
-    /// A view of `elements` along the axes that binders make of the elements' own axes. Indices are
-    /// checked against the axis that they select from.
+    /// A view of `elements` along the axes that binders make of the elements' own axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: Elements<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
@@ -109,13 +108,11 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         &self.named
     }
 
-    /// The positional axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
     }
 
-    /// The computed indices.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn indices(&self) -> &X {
         &self.indices
@@ -150,7 +147,6 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
         unsafe { View::new(elements.as_ptr(), named, kept, (), origin) }
     }
 
-    /// The same view.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn view(&self) -> Self {
         *self

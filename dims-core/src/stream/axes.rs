@@ -1,7 +1,7 @@
 //! Type-level computations with the axes of streams: the data dimension, and ordered lists of axes.
 //!
 //! As with sets of dims, the computations are total: a check yields a type-level boolean, and a
-//! trait with an error message is implemented only for `True`.
+//! trait with an error message is implemented only for `True`, or only for `False`.
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
@@ -15,8 +15,8 @@ use crate::types::size::SizeWith;
 /// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as Satisfies<Is<D>>>::Holds;
 
-/// Dims that can replace the dim `A` among the axes `L` of a stream along `D`. If `A` is the data
-/// dimension, the last of them becomes the data dimension.
+/// Dims that can replace the dim `A` among the axes `L` of a stream with the data dimension `D`. If
+/// `A` is `D`, the last of the dims becomes the data dimension.
 pub trait TakesPlaceOf<A, L, D>: InPlaceOf<A, L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -34,7 +34,7 @@ where
     type Data = <IsData<A, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
 }
 
-/// A dim that is not an axis of a stream of `L`.
+/// A dim that is not one of the axes `L`.
 pub trait NoAxisYet<L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -49,9 +49,9 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The axes `L` with a new axis before or after the dim `A`. Other traits check that `A` is an axis
-/// and that the new dim is not. This trait does not, because rustc computes the result's type even
-/// after it has reported such a mistake.
+/// A dim that can be a new axis before or after `A` among the axes `L`. Other traits check that `A`
+/// is an axis and that the new dim is not. This trait does not, because rustc computes the result's
+/// type even after it has reported such a mistake.
 pub trait Beside<A, L>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

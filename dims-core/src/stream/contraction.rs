@@ -82,7 +82,6 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         DynamicWeights(self)
     }
 
-    /// The sum of the products along `axis`, with a multiplier of the kind `K`.
     fn contracted<K, W: Multiplier<T>, J: ContractedBy<L, D, K>>(
         &self,
         other: W,
@@ -168,8 +167,8 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 pub trait StreamConstant<T>: Multiplier<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`ConstantOf`] with the dims of the constant. It rejects contractions that need dynamic
-    /// weights.
+    /// [`ConstantOf`] with the dims of the constant. Contractions that need dynamic weights are
+    /// rejected.
     type Given;
 }
 
@@ -198,7 +197,7 @@ pub trait Multiplier<T> {
 /// accepted.
 pub struct ConstantOf<W, A = False>(PhantomData<(W, A)>);
 
-/// A stream with the axes `M` along `E`.
+/// A stream with the axes `M` and the data dimension `E`.
 pub struct StreamOf<M, E>(PhantomData<(M, E)>);
 
 macro_rules! constants {
@@ -257,8 +256,8 @@ type OwnDims<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 /// Whether exactly one dim of `W` is not in `L`.
 type OneOwn<W, L> = <OwnDims<W, L> as NestedPairs>::IsOne;
 
-/// A dim along which a stream of `L` along `D` can be contracted with an operand of the kind `K`,
-/// which is [`ConstantOf`] or [`StreamOf`].
+/// A dim along which a stream with the axes `L` and the data dimension `D` can be contracted with
+/// an operand of the kind `K`, which is [`ConstantOf`] or [`StreamOf`].
 pub trait ContractedBy<L, D, K>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -315,7 +314,7 @@ where
     const DYNAMIC: bool = true;
 }
 
-/// Whether both sets of axes have `J`. If not, only that is reported.
+/// Whether both operands have the dim `J`. If not, no other mistake is reported.
 type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;

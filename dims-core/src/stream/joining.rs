@@ -114,7 +114,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// Repeats the elements `times` times along `axis`. The result equals the concatenation of
-    /// `times` copies, and costs as much as one concatenation.
+    /// `times` copies.
     ///
     /// ```text
     /// [a! b c].repeat(n, dim=0) -> [(a * n)! b c]     compute
@@ -193,7 +193,6 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(Stream::from_shared(outermost(data, at, sizes)))
     }
 
-    /// Appends the elements in this order of the axes.
     fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
         let part = self.in_order(&order.collect::<Order>())?;
         data.try_reserve(part.len()).map_err(|_| too_large(&self.shape(), 1))?;
@@ -239,7 +238,8 @@ fn differ(what: &str, dim: &str, first: &StreamShape, other: &StreamShape) -> Di
     DimError::Shape { what: format!("parts of a {what} along `{dim}` differ: {first} and {other}") }
 }
 
-/// Elements stored with the axis `at` outermost and the others in their order.
+/// The elements `data`, which are stored with the axis `at` outermost. `sizes` are in the order of
+/// the axes.
 fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> SharedElements<T> {
     let size = sizes.remove(at);
     sizes.insert(0, size);

@@ -18,8 +18,7 @@ pub enum CostClass {
     /// The elements are computed or moved.
     Compute,
     /// Compute, and generally slower: a reduction, a softmax or a running sum along a dim other
-    /// than the data dimension, or a contraction with dynamic weights. Such a contraction can take
-    /// longer and need more tensor RAM.
+    /// than the data dimension, or a contraction with dynamic weights.
     Slower,
 }
 
@@ -46,7 +45,7 @@ impl fmt::Display for CostClass {
 pub struct StreamShape {
     /// The names and sizes of the axes, in their order.
     pub axes: Vec<(&'static str, usize)>,
-    /// The position of the data dimension. A constant has none.
+    /// The position of the data dimension, or `None` for a constant.
     pub data: Option<usize>,
 }
 
@@ -66,7 +65,7 @@ impl fmt::Display for StreamShape {
 pub struct LedgerEntry {
     /// The name of the operation, with its main arguments: `sum(Time)`.
     pub operation: String,
-    /// The operands, including constants but not single numbers. For a concatenation or a stack,
+    /// The operands, including constants but not single elements. For a concatenation or a stack,
     /// only the first part.
     pub operands: Vec<StreamShape>,
     /// The result.

@@ -24,8 +24,8 @@
 //! | [`softmax`](Stream::softmax), [`cumsum`](Stream::cumsum) along the data dimension | `[a! b] -> [a! b]` | compute |
 //! | `softmax`, `cumsum` along another dim | `[a! b] -> [a! b]` | slower |
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
-//! | of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
-//! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
+//! | `contract` of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
+//! | `contract` of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
 //! | [`flatten`](Stream::flatten), [`unflatten`](Stream::unflatten), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
 //!
 //! All operations run with the kernels of this library, so you can test a model without the
@@ -173,12 +173,10 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Named::from_expr(self.data.view::<L>(&from))
     }
 
-    /// The position of one of the axes.
     fn position<A: DimRef>(axis: A) -> usize {
         L::KEYS.position(&axis.info().key()).expect("the dim is an axis of the stream")
     }
 
-    /// Whether a dim is the data dimension.
     fn is_data<A: DimRef>(_: A) -> bool {
         KeyOf::<A::Brand>::KEY.id == KeyOf::<D>::KEY.id
     }
@@ -367,7 +365,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
 
 impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
-/// The dims of a tensor that the axes `O` do not name. There must be none.
+/// The set of the dims of a tensor that the axes `O` do not name. It must be empty.
 pub trait StreamedWhole<O>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

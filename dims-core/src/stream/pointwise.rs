@@ -1,7 +1,4 @@
 //! Pointwise operations. The shapes and data dimensions of two streams must match.
-//!
-//! Operators, and functions of one operand such as `exp`, panic if sizes differ or a result does not
-//! fit into memory. To get an error instead, use `try_map` and `try_zip_map`.
 
 use super::Stream;
 use super::contraction::Multiplier;
@@ -26,7 +23,7 @@ use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    /// Applies a function of tensors to this stream. The function names no dims.
+    /// Applies a function of tensors to this stream.
     ///
     /// ```text
     /// (*) [a b! c] -> [a b! c]
@@ -293,8 +290,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.binary("zip_map", Map(f), &other)
     }
 
-    /// The greater of the two elements at each position. The cost is compute. The shapes and data
-    /// dimensions of two streams must match, as in all pointwise operations.
+    /// The greater of the two elements at each position; NaN if either is NaN. The cost is compute.
+    /// The shapes and data dimensions of two streams must match.
     ///
     /// ```
     /// use typed_dims::prelude::*;

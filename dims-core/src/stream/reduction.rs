@@ -21,7 +21,7 @@ use kernels::reduce::reducers;
 use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
 use twins::panicking_twin;
 
-/// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
+/// One of the axes `L` of a stream that can be reduced away: any but the data dimension `D`.
 pub trait ReducedAway<L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -52,8 +52,8 @@ macro_rules! reductions {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Reduces a dim that is not the data dimension, which is generally slower. The data
-            /// dimension is kept. See [`sum`](Stream::sum) for an example.
+            /// Reduces a dim other than the data dimension. This is generally slower. The data
+            /// dimension is kept.
             #[panicking_twin]
             pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
             where
@@ -68,8 +68,7 @@ macro_rules! reductions {
             $(#[$doc])*
             ///
             /// Reduces any dim, and replaces it with the dim `one`, which has one element. If the
-            /// reduced dim is the data dimension, `one` becomes the data dimension. See
-            /// [`sum_keepdim`](Stream::sum_keepdim) for an example.
+            /// reduced dim is the data dimension, `one` becomes the data dimension.
             #[panicking_twin]
             pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,

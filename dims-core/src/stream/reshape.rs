@@ -51,9 +51,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the product of the sizes is not the size of `whole`, more than one of them is unknown, a
-    /// size given with `whole` is not its size, or the elements must be copied and do not fit into
-    /// memory.
+    /// If the product of the sizes is not the size of `whole`, an unknown size cannot be inferred,
+    /// a size given with `whole` is not its size, or the elements must be copied and do not fit
+    /// into memory.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + TakesPlaceOf<W, L, D> + RolesUnflatten<W>>(
         &self,
@@ -109,9 +109,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.reshaped(&sizes, || format!("flatten({}, {})", tuple::<P>(), whole.info().name))
     }
 
-    /// The elements in the same order with other axes. The data dimension of the result is the axis
-    /// with the stride of the old data dimension. If several axes have this stride, because axes of
-    /// size 1 follow, it is the first of them.
+    /// The elements in the same order with other axes. The data dimension of the result is the
+    /// first axis with the stride of the old data dimension.
     ///
     /// rustc compares the strides: the product of the static sizes after the data dimension must
     /// not change, nor may the set of dims after it that have no static size. To flatten or
@@ -137,9 +136,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the number of elements or, because of dynamic sizes, the stride of the data dimension
-    /// would change, if more than one size is unknown or the unknown one cannot be inferred, if a
-    /// new local dim already has another size, or if the elements must be copied and do not fit
-    /// into memory.
+    /// would change, if an unknown size cannot be inferred, if a static dim or a new local dim is
+    /// given a size other than its own, or if the elements must be copied and do not fit into
+    /// memory.
     #[panicking_twin]
     pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
         &self,
@@ -180,7 +179,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let sizes: Sizes = known.iter().map(|size| size.unwrap_or(left)).collect();
         let (mut at, mut unified) = (0, Ok(()));
         axes.each(|dim| {
-            // A local dim that the stream already has keeps the size that it was bound with.
+            // A local dim remembers the size that it was bound with. An axis of the stream may have
+            // another size.
             let cell = if L::KEYS.position(&dim.key()).is_some() { None } else { dim.cell };
             if unified.is_ok() {
                 unified = DimInfo { cell, ..dim }.unify(sizes[at], None);
@@ -225,8 +225,8 @@ fn tuple<P: DimList>() -> String {
     format!("({})", names.join(", "))
 }
 
-/// Adjacent axes of a stream of `L` along `D` that can be flattened: the data dimension is the last
-/// of them, or not among them.
+/// Adjacent axes among `L` that can be flattened: the data dimension `D` is the last of them, or
+/// not among them.
 pub trait UnitesIn<L, D>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -235,22 +235,22 @@ impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>> + DividesInto<D, (), Behind: NestedPairs>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
-    // If the parts are not adjacent, only that is reported.
+    // If the parts are not adjacent or not in order, no other mistake is reported.
     <Flattening<P, L> as Bool>::Implies<<HasData<P, D> as Bool>::Implies<NoneBehind<P, D>>>:
         StrideStays<P, L, D>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Whether the dims `P` are adjacent in the axes `L`.
+/// Whether the dims `P` are adjacent and in order in the axes `L`.
 type Flattening<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
 /// Whether the data dimension `D` is one of the dims `P`.
 type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;
 /// Whether none of the dims `P` is after the data dimension `D`.
 type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind as NestedPairs>::IsEmpty;
 
-/// A dim that can replace the adjacent axes `P` of `L` in a stream along `D`: no other axis is the
-/// same dim.
+/// A dim that can replace the adjacent axes `P` among the axes `L` of a stream with the data
+/// dimension `D`.
 pub trait UnitedOf<P, L, D>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -286,7 +286,8 @@ condition! {
     pub trait StrideStays<P, L, D> for True;
 }
 
-/// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride of `D`.
+/// Dims that a stream with the axes `L` and the data dimension `D` can be reshaped to. One of them
+/// has the stride of `D`.
 pub trait ReshapeOf<L, D>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -32,8 +32,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the range is not within the axis, or a static or given size of the dim is not the size
-    /// of the part.
+    /// If the range is reversed or not within the axis, or a static or given size of the dim is not
+    /// the size of the part.
     #[panicking_twin]
     pub fn try_slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));

@@ -33,10 +33,10 @@ use smallvec::SmallVec;
 /// ```
 ///
 /// This is an alias of [`Named`] that sorts the dims. rustc cannot infer `D` through the sorting,
-/// so functions generic over all dims of a tensor take `Named<T, S>`.
+/// so functions that are generic over the whole set of dims take `Named<T, S>`.
 pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;
 
-/// A tensor that borrows its elements, with the dims `D` written in any order: the type of
+/// A tensor that borrows its elements, with the dims `D` written in any order, such as
 /// `a.at((i, j))`.
 ///
 /// ```text
@@ -49,7 +49,7 @@ pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <
 ///
 /// By default the tensor owns its elements. Bound arrays and the results of elementwise operations
 /// are tensors too: their `E` borrows the elements, or computes them when they are needed, for
-/// example when the tensor is reduced, ordered, assigned or `eval`uated.
+/// example when the tensor is reduced, ordered or assigned.
 pub struct Named<T, S: Dims, R: Rank = Rank0, E = Evaluated<T, S, R>> {
     pub(crate) expr: E,
     marker: PhantomData<fn() -> (T, S, R)>,
@@ -192,7 +192,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
     ///
-    /// The dims of `Named` must be sorted; dims of one `dims!` are in order of declaration:
+    /// The dims must be in the same order too. Here, `S` is `(Batch, Feat)`:
     ///
     /// ```compile_fail
     /// # use typed_dims::prelude::*;

@@ -3,8 +3,7 @@
 //!
 //! Deserializing is an error if the names or their order are not those of the type, if a size is
 //! not a dim's static size or not the size of its prime, or if the number of elements does not fit
-//! the sizes. The dims of the type must be sorted, as those of every `Tensor<T, ..>` are; a
-//! `Named<T, ..>` with dims out of order does not implement `Deserialize`.
+//! the sizes. The dims of the type must be sorted, as those of every `Tensor<T, ..>` are.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;

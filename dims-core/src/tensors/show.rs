@@ -1,4 +1,4 @@
-//! `Debug`, `Display`, `PartialEq` and the comparisons of `approx` for tensors.
+//! `Debug`, `Display`, `PartialEq`, and `approx`'s `AbsDiffEq` and `RelativeEq` for tensors.
 
 use crate::error::unwrap;
 use crate::expr::Expr;
@@ -84,7 +84,6 @@ impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Displa
     }
 }
 
-/// Text whose `Display` is the text itself, whatever the width and the precision.
 #[derive(Clone)]
 struct Shown(String);
 

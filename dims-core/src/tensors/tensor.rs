@@ -139,7 +139,7 @@ pub(crate) fn reference<A: AsTensor>(expr: &A::Expr) -> Named<A::Elem, A::Dims, 
     Named::from_expr(expr)
 }
 
-/// The tensor type of a value.
+/// The [`Named`] tensor that `A` converts to.
 pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
 

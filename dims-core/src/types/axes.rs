@@ -1,8 +1,7 @@
-//! Fixed-size blocks of axes: one type of block for each set of dims, and one for each rank.
+//! Fixed-size blocks of axes, for sets of dims and for ranks.
 //!
 //! The axes of a set with an unknown rest (`Rest<B>`) are those of the named dims followed by those
-//! of `B`. Their number is known once `B` is, so they are stored on the stack. [`Cons`] puts one
-//! block after another.
+//! of `B`: [`Cons`] puts one block after another.
 
 pub use kernels::memory::axes::Axis;
 

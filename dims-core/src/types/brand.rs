@@ -1,8 +1,8 @@
 //! Brands: zero-sized types, one for each dimension, and the keys that order them.
 //!
-//! Stable Rust cannot ask whether two types differ, so the comparison is computed. Each brand
-//! carries a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the
-//! first digit that differs. The first digits are the dim's position inside its `dims!` invocation,
+//! Stable Rust cannot ask whether two types differ, so the comparison is computed. A brand carries
+//! a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the first
+//! digit that differs. The first digits are the dim's position inside its `dims!` invocation,
 //! so dims declared together sort in order of declaration. The others are a hash of the package,
 //! the location of the declaration and the dim's name.
 //!
@@ -49,8 +49,6 @@ pub trait Brand: SetElement + Sized {
 
 /// A brand that can be named anywhere: made by `dims! { pub struct Batch; }`, or the
 /// [prime](crate::types::prime) of one.
-///
-/// The unit struct that `dims!` makes is both the type and the value of the dim.
 pub trait Declared: Brand + Copy + Default + 'static {}
 
 /// Any declared dim: the bound of a function or a struct that is generic over which dim it works
@@ -191,7 +189,6 @@ pub trait SetElement {
 pub(crate) struct KeyOf<B>(PhantomData<B>);
 
 impl<B: Brand> KeyOf<B> {
-    /// The key.
     pub(crate) const KEY: &'static DimKey = B::KEYS.only();
     /// The keys of a list of this one dim.
     pub(crate) const KEYS: &'static Keys = {
@@ -266,10 +263,9 @@ macro_rules! loop_brand {
         /// name among the names of the loops, and the letters of the name.
         ///
         /// The result of the macro never has such a dim. A loop variable only meets the dims of its
-        /// own call and of the operands, never those of another call, so its key needs no hash: the
-        /// key is the position, then [`Inner`]. Calls share these types, so rustc does not check a
-        /// new declaration for each call. The ID of a loop variable has bit 63, which no ID of a
-        /// dim that users name has.
+        /// own call and of the operands, so its key needs no hash: the key is the position, then
+        /// [`Inner`]. Calls share these types, so rustc does not check a new declaration for each
+        /// call. The ID of a loop variable has bit 63, unlike the IDs of dims that users name.
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
@@ -401,7 +397,6 @@ mod positions {
     }
 }
 
-/// The comparison of two elements of a set.
 pub(crate) type Compare<A, B> = <<A as SetElement>::Key as CompareKeys<<B as SetElement>::Key>>::Out;
 
 /// The facts about a dim at run time.
@@ -415,7 +410,7 @@ pub struct DimInfo<'a> {
     pub fixed: Option<usize>,
     /// The size that the value carries, `Batch.of(2)`, and where it was given.
     pub given: Option<(usize, Origin)>,
-    /// The cell in which a local dim keeps its size; declared dims have none.
+    /// The cell in which a local dim and its primes keep their size.
     pub cell: Option<&'a DimCell>,
 }
 

@@ -1,5 +1,4 @@
-//! Type-level booleans, dims that may be absent, and conditions on list elements. The computations
-//! on sets, roles, layouts, streams and batches build on these.
+//! Type-level booleans, dims that may be absent, and conditions on list elements.
 
 use crate::types::brand::{Brand, Rest};
 use crate::types::role::Undenoted;
@@ -9,8 +8,8 @@ use typenum::{B0, B1};
 /// Declares conditions: traits with an error message, each implemented only for [`True`] or only
 /// for [`False`].
 ///
-/// Each is sealed, because plans trust what a condition says: if a dim could be named twice, its
-/// axis would be read twice. The optional `type Then<X>;` is `X` if the condition holds.
+/// The traits are sealed, because plans trust them: if a dim could be named twice, its axis would
+/// be read twice. The optional `type Then<X>;` is `X` if the condition holds.
 macro_rules! condition {
     (
         $(#[$about:meta])*
@@ -57,7 +56,7 @@ pub struct True;
 #[derive(Debug)]
 pub struct False;
 
-/// [`True`] or [`False`]; typenum's bits implement it too.
+/// [`True`], [`False`] or a bit of typenum.
 pub trait Bool {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -148,7 +147,6 @@ impl<D: Brand> MaybeDim for D {
     type Role = D::Role;
 }
 
-/// A `Rest` that violates the condition.
 impl<B> MaybeDim for Rest<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsMissing = False;
@@ -156,7 +154,7 @@ impl<B> MaybeDim for Rest<B> {
     type Role = Undenoted;
 }
 
-/// Whether `D` is [`Nothing`], for example because no dim violates a condition.
+/// Whether `D` is [`Nothing`].
 pub type NoDim<D> = <D as MaybeDim>::IsMissing;
 
 /// Whether a type satisfies the condition `C`. Here, conditions are types, not traits. For example,

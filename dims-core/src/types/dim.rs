@@ -16,7 +16,7 @@ use twins::panicking_twin;
 /// Stands for a size that is not known yet.
 pub const UNSIZED: usize = usize::MAX;
 
-/// The size of a local dim and where it came from. The first binding sets it.
+/// The size of a local dim and where it came from.
 ///
 /// This is one cell with a telling name, because rustc reports each cell that cannot be shared with
 /// another thread.
@@ -39,7 +39,6 @@ impl SizeOfLocalDim {
     }
 }
 
-/// The size, if the dim has one.
 #[inline]
 fn size_in(cell: &DimCell) -> Option<usize> {
     let own = cell.get();
@@ -78,8 +77,8 @@ impl DimInfo<'_> {
         DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }
     }
 
-    /// Unifies the dim's size with an axis's size. They must agree if the dim has a given or static
-    /// size. A local dim without a size gets the size of the axis, and later calls must agree.
+    /// Unifies the dim's size with an axis's size. They must agree if the dim has a size. A local
+    /// dim without a size gets the size of the axis.
     #[inline]
     pub fn unify(&self, size: usize, origin: Origin) -> Result<(), DimError> {
         if let Some((first, first_origin)) = self.given
@@ -173,7 +172,7 @@ impl<B: Brand> Dim<B> {
         unwrap(size_in(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
     }
 
-    /// The dim's size, if it has been bound or given one.
+    /// The dim's size, if the dim is bound or given a size.
     pub fn try_size(&self) -> Option<usize> {
         size_in(&self.cell)
     }
@@ -188,7 +187,6 @@ impl<B: Brand> Dim<B> {
         self.info_ref().unify(size, Some(Location::caller()))
     }
 
-    /// The dim's key in a set that names it.
     pub(crate) fn key(&self) -> DimKey {
         self.info_ref().key()
     }
@@ -207,13 +205,12 @@ impl<B: Brand> fmt::Debug for Dim<B> {
     }
 }
 
-/// A declared dim together with a size, `Batch.of(2)`: for constructors and wherever a dim is used
-/// as a value.
+/// A declared dim together with a size: `Batch.of(2)`.
 ///
 /// You can pass it wherever you can pass a dim. If the tensor has the dim, the sizes must be equal:
 /// otherwise you get a [`DimError::SizeConflict`] with both sizes and where they come from.
-/// Operations that change a size, such as `slice` and `concat`, compare it with the size in their
-/// result instead.
+/// Operations that change a size, such as `slice` and `concat`, compare the given size with the
+/// size in their result instead.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -377,7 +374,7 @@ impl<D: Declared> DimRef for Of<D> {
 pub trait Extent {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The size, if the dim has one.
+    /// The size, or an error if the dim has no size.
     #[doc(hidden)]
     fn extent(self) -> Result<usize, DimError>;
 }
@@ -476,9 +473,9 @@ impl DimList for () {
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
-/// A tuple of dims that stand for one axis each. A plain tuple among binders splits one axis, and a
-/// plain tuple in an order is one axis; `Each((h, w))` is two axes in both places. Where a tuple of
-/// dims is expected (`sum`, `softmax`), `Each` works too.
+/// A tuple of dims that stand for one axis each. In `at`, a plain tuple splits one axis; in
+/// `order`, it is one axis. `Each((h, w))` is two axes in both. Where a tuple of dims is expected
+/// (`sum`, `softmax`), `Each` works too.
 ///
 /// `dims!(l: [3])` makes the dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
 ///

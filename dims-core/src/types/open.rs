@@ -14,7 +14,7 @@ pub trait Open {
     const SEAL: crate::seal::Seal;
     /// These dims, then the dims `O`.
     type And<O: Open>: Open;
-    /// The first one that has no static size, or [`Nothing`].
+    /// The first dim that has no static size, or [`Nothing`].
     type FirstUnsized: MaybeDim;
 }
 

@@ -1,4 +1,4 @@
-//! Two axes over one index set: `Prime<N>` is a second dim that always has the size of `N`.
+//! Two axes over one index set: `Prime<N>` is a second dim that has the size of `N`.
 //!
 //! A tensor has each dim at most once. Where two axes are over the same index set, as in a
 //! covariance, a Gram matrix, an adjacency matrix or a Hessian, the dims are `(N, Prime<N>)`:
@@ -24,7 +24,7 @@
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
 //! | size | the size of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. Different sizes give a [`DimError::PrimeConflict`] |
 //! | role | the role of `Item` |
-//! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last. So primes are usually the innermost axes in memory |
+//! | order | after all dims that are not primes; primes among themselves in the order of their dims. A `Rest` still comes last |
 //!
 //! [`Priming`](crate::operators::priming::Priming) has the methods: `x.prime(Item)`,
 //! `x.unprime(Item)`, the transpose `x.transpose(Item)`, and the matrix product
@@ -78,7 +78,7 @@ const LONGEST_NAME: usize = 256;
 impl<N: Brand> Prime<N> {
     const NAME: &'static Text<LONGEST_NAME> = &Text::EMPTY.and(KeyOf::<N>::KEY.name).and("'");
 
-    /// The value for a declared or generic dim.
+    /// The value for a declared dim.
     pub(crate) const VALUE: Self = Prime(PhantomData);
 }
 
@@ -111,7 +111,7 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
 }
 
 /// A key that can be compared with the key of a prime, [`Primed<J>`](Primed). The trait is on this
-/// key, so that the bounds of a generic dim can say that it sorts before its prime: see
+/// key, so that the bounds of a generic dim can say that the dim sorts before its prime: see
 /// [`AnyDim`](crate::types::brand::AnyDim).
 pub trait UnderPrime<J> {
     #[doc(hidden)]
@@ -161,7 +161,6 @@ impl<B> Clone for LocalPrime<'_, B> {
 impl<B> Copy for LocalPrime<'_, B> {}
 
 impl<'a, B: Brand> LocalPrime<'a, B> {
-    /// The prime of the dim that keeps its size in `cell`.
     pub(crate) fn of(cell: &'a DimCell) -> Self {
         LocalPrime { cell, brand: PhantomData }
     }

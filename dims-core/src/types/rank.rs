@@ -1,7 +1,7 @@
 //! Ranks: how many positional axes a tensor has.
 //!
-//! User code writes typenum's `U2`; messages show [`Rank0`] to [`Rank26`]. The prelude exports
-//! [`U1`] to [`U4`], and this module exports all of them.
+//! User code writes typenum's `U2`; messages show [`Rank2`]. The prelude exports [`U1`] to [`U4`],
+//! and this module exports [`U0`] to [`U26`].
 
 use crate::types::axes::AxisBlock;
 use crate::types::condition::{Bool, False, True};
@@ -18,7 +18,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     const SEAL: crate::seal::Seal;
     /// The number.
     const N: usize;
-    /// One more, or `Rank26`: no array of a higher rank can be made.
+    /// One more, but at most `Rank26`.
     type Succ: Rank;
     /// One less, or `Rank0`.
     type Pred: Rank;

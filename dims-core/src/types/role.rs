@@ -21,10 +21,9 @@
 //! | an axis of a file, read as a dim | the axis has the role of the dim, or one that refines it (checked when the file is read) |
 //! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: it changes the meaning |
 //!
-//! A [prime](crate::types::prime) has the role of its dim. A dim without a role is always accepted
-//! on either side. [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] are accepted for
-//! one another: ONNX defines them as the channels that a filter takes and yields, so the
-//! `FilterOutChannel` of one layer is the `DataChannel` of the next.
+//! A [prime](crate::types::prime) has the role of its dim. [`DataChannel`], [`FilterInChannel`] and
+//! [`FilterOutChannel`] are accepted for one another: the `FilterOutChannel` of one layer is the
+//! `DataChannel` of the next.
 //!
 //! **Verification** happens at operations that expect a role: pooling along a channel does not
 //! compile.
@@ -96,8 +95,8 @@ pub trait DeclaredRole: Role {
     type Key;
 }
 
-/// The maximum length of a chain of refinements. Without it, the path of roles that refine one
-/// another in a cycle would never end.
+/// The maximum length of a chain of refinements. Without a maximum, the path of roles that refine
+/// one another in a cycle would never end.
 pub const MOST_REFINED: usize = 16;
 
 /// One step for the role itself, [`MOST_REFINED`] for those it refines, and one for the end.
@@ -302,8 +301,8 @@ where
     >;
 }
 
-/// The condition that an element of a set plays the role `E`: it has the role, has one that refines
-/// it, or has none.
+/// The condition that an element of a set plays the role `E`: the element has the role, a role that
+/// refines it, or no role.
 pub struct OfRole<E>(PhantomData<E>);
 
 #[diagnostic::do_not_recommend]
@@ -338,7 +337,8 @@ where
 }
 
 /// The condition that a dim with this path of roles means what a dim with the path `Q` does: one of
-/// the paths is empty, this one contains the first role of `Q`, or both are channels.
+/// the paths is empty, this path contains the first role of `Q`, or this path contains a channel
+/// and the first role of `Q` is a channel.
 pub struct Means<Q>(PhantomData<Q>);
 
 impl<Q> Satisfies<Means<Q>> for () {
@@ -365,7 +365,6 @@ where
 /// Whether the role itself is a channel.
 type IsChannel<R> = <(R, ()) as Satisfies<Refines<EveryChannel>>>::Holds;
 
-/// Whether a path and a role are both channels.
 type ChannelsBoth<P, R> = <<P as Satisfies<Refines<EveryChannel>>>::Holds as Bool>::And<IsChannel<R>>;
 
 /// [`Means`] at run time: `there` and `here` are [names of roles](Role::NAMES).
@@ -380,7 +379,6 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
     }
 }
 
-/// The path of a brand's role.
 type PathOf<D> = <<D as Brand>::Role as WithPath>::Path;
 
 /// [`Means`] for the brand `Old` renamed to `New`.
@@ -390,7 +388,7 @@ type Renamed<Old, New> = <PathOf<Old> as Satisfies<Means<PathOf<New>>>>::Holds;
 type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that keeps its meaning: see the [table](self). If the set `S` already
-/// has a dim with this name, only that is reported.
+/// has a dim with this name, rustc reports only the duplicate.
 pub trait KeepsRole<Old, S = ()>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -452,7 +450,6 @@ where
     type MeantByAny = <Renamed<W, H> as Bool>::Or<<(G, T) as Meanings<W>>::MeantByAny>;
 }
 
-/// The brands of a list of dims, as a tuple.
 type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 
 /// Dims that can be flattened into the dim `W`: one of them means what `W` does. See the
@@ -512,7 +509,7 @@ impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
     type Holds = L::AnyMeans;
 }
 
-/// Dims that can replace a tensor's axes `L`: for each dim, one of the axes means what it does.
+/// Dims that can replace a tensor's axes `L`: each dim means what one of the axes does.
 pub trait RolesKept<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -527,10 +524,10 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first brand of the dims `P` for which no axis of `L` means what it does.
+/// The first brand of the dims `P` whose meaning no axis of `L` has.
 type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as Dims>::List>>>>::Found;
 
-/// The dims play the role `E`: each has the role, has one that refines it, or has none.
+/// The dims play the role `E`: each dim has the role, a role that refines it, or no role.
 ///
 /// Use it as a bound of your own functions: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
 #[diagnostic::on_unimplemented(

@@ -7,7 +7,7 @@ use std::fmt;
 /// An array in the memory of a device: the result of [`Pjrt::upload`](super::Pjrt::upload), or an
 /// output of a program.
 ///
-/// The output of a program may not have been computed yet. Only [`ready`](Self::ready),
+/// The output of a program may not have been computed yet. [`ready`](Self::ready),
 /// [`to_host`](Self::to_host) and [`to_host_into`](Self::to_host_into) wait for it.
 ///
 /// ```no_run
@@ -31,7 +31,7 @@ impl DeviceBuffer {
         &self.inner
     }
 
-    /// The type of its elements.
+    /// The type of the elements.
     #[must_use]
     pub fn element_type(&self) -> ElementType {
         self.inner.element_type()
@@ -43,14 +43,14 @@ impl DeviceBuffer {
         self.inner.sizes()
     }
 
-    /// The number of bytes of its elements in row-major order, without padding. `usize::MAX` if
-    /// they would not fit in a slice.
+    /// The size of the elements in bytes, without padding. `usize::MAX` if it exceeds
+    /// `isize::MAX`.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.element_type().bytes(self.sizes()).unwrap_or(usize::MAX)
     }
 
-    /// The device of the array: a position in [`Pjrt::devices`](super::Pjrt::devices).
+    /// The position of the array's device in [`Pjrt::devices`](super::Pjrt::devices).
     #[must_use]
     pub fn device(&self) -> usize {
         self.inner.device()
@@ -67,8 +67,7 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// Returns the error of the program that should have computed the array, or an error if the
-    /// array was donated.
+    /// Returns an error if the array could not be computed or uploaded, or if it was donated.
     pub fn ready(&self) -> Result<(), XlaError> {
         self.inner.ready()
     }

@@ -1,8 +1,8 @@
 //! Executables as bytes and files.
 //!
 //! The file of an executable is named after the hash of its key. The file also contains the key, so
-//! that a hash collision cannot load the wrong program, and a checksum, so that XLA is never given
-//! damaged machine code.
+//! that a hash collision does not load the wrong program, and a checksum, so that damaged machine
+//! code is not loaded.
 
 use crate::XlaError;
 use std::fs::{self, File};
@@ -26,8 +26,8 @@ impl Key {
     }
 }
 
-/// 128 bits from two hashes. They do not protect against forgery: anyone who can write the files
-/// could write machine code, too.
+/// A 128-bit hash. It need not prevent forgery: anyone who can write the files can write machine
+/// code, too.
 struct Hash([DefaultHasher; 2]);
 
 impl Hash {
@@ -54,7 +54,7 @@ impl Hash {
 
 const MAGIC: &[u8] = b"typed-dims-xla executable 1\n";
 
-/// The contents of a file: magic, key, executable, checksum.
+/// Packs an executable: magic, key, executable, checksum.
 pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
     let parts = Key(MAGIC.to_vec()).with(&key.0).with(executable);
     let mut bytes = parts.0;
@@ -62,7 +62,7 @@ pub(super) fn pack(key: &Key, executable: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the executable, or the reason as an error if the bytes are damaged or have another key.
+/// Returns the executable. The error says whether the bytes are damaged or have another key.
 pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'static str> {
     const DAMAGED: &str = "the bytes are not a serialized executable, or are damaged";
     let (bytes, checksum) = bytes.split_last_chunk::<16>().ok_or(DAMAGED)?;
@@ -127,7 +127,7 @@ impl Store {
         unpack(&bytes, key).ok().map(<[u8]>::to_vec)
     }
 
-    /// Stores an executable. Does nothing if the file cannot be written.
+    /// Stores an executable, unless the file cannot be written.
     pub(super) fn write(&self, key: &Key, executable: &[u8]) {
         self.replace(&self.path(key), &pack(key, executable));
     }
@@ -178,9 +178,9 @@ pub(super) fn file_state(path: &Path) -> Option<Key> {
     Some(state)
 }
 
-/// [`file_state`] with, on Unix, the time of the last change of the inode. A later process trusts a
-/// stored hash only if this time is the same, too. (Within a process, the time is not compared: it
-/// can change without the content, for example if the file gets a hard link.)
+/// [`file_state`] and, on Unix, the time of the last change of the inode: a stored hash is used
+/// only if this time is the same, too. [`file_state`] lacks the time because a new hard link
+/// changes it.
 fn file_version(path: &Path) -> Option<Key> {
     let state = file_state(path)?;
     #[cfg(unix)]
@@ -192,7 +192,6 @@ fn file_version(path: &Path) -> Option<Key> {
     Some(state)
 }
 
-/// The hash of a file's contents.
 pub(super) fn hash_file(path: &Path) -> std::io::Result<u128> {
     let mut file = File::open(path)?;
     let mut hash = Hash::new();

@@ -35,7 +35,6 @@ macro_rules! elements {
                 match self { $(ElementType::$variant => $stablehlo,)* }
             }
 
-            /// The name in Rust.
             const fn rust(self) -> &'static str {
                 match self { $(ElementType::$variant => $name,)* }
             }

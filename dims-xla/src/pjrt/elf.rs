@@ -1,15 +1,16 @@
 //! Checks that a shared library is complete.
 //!
-//! The loader maps a library without reading it. If the file is truncated, for example by an
-//! aborted download, a signal kills the process when it first uses the missing part. So this module
-//! compares the table of segments with the length of the file.
+//! The loader maps a library without reading it. If the file is truncated, a signal kills the
+//! process when it first uses the missing part. So this module compares the table of segments with
+//! the length of the file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Returns the reason as an error if the file cannot be opened, or is a 64-bit little-endian ELF
-/// library that is truncated or has a damaged header. Other files are left to the loader.
+/// file with a damaged table of segments or with segments that reach beyond its end. Other files
+/// are left to the loader.
 pub(super) fn check(path: &Path) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();

@@ -8,8 +8,8 @@ use std::fmt;
 
 /// A compiled program.
 ///
-/// [`Pjrt::compile_text`] and [`Pjrt::load_executable`] return it. It only takes buffers of the
-/// same client.
+/// [`Pjrt::compile_text`] and [`Pjrt::load_executable`] return executables. An executable only
+/// takes buffers of its own client.
 pub struct Executable {
     inner: ffi::RawExecutable,
     inputs: Option<Vec<ArrayType>>,
@@ -19,7 +19,6 @@ pub struct Executable {
 }
 
 impl Executable {
-    /// The executable that a client has just compiled or loaded.
     pub(super) fn new(inner: ffi::RawExecutable, pjrt: &Pjrt) -> Executable {
         let inputs = match inner.optimized_program() {
             Ok((format, program)) => proto::Hlo::new(&format, &program).and_then(|hlo| hlo.parameters()),
@@ -42,8 +41,7 @@ impl Executable {
     /// Queues the program. `arguments` and the result have a list for each of the program's
     /// [`devices`](Self::devices).
     ///
-    /// This method returns at once. The outputs can be passed to other programs before they have
-    /// been computed.
+    /// The outputs can be passed to other programs before they have been computed.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{DeviceBuffer, Executable};
@@ -60,9 +58,10 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// Returns an error if the number of arguments is wrong, or if an argument has another type, is
-    /// on another device, belongs to another client, or was donated before. Errors while the
-    /// program runs are reported when its outputs are read.
+    /// Returns an error if the number of lists or arguments is wrong, or if an argument has the
+    /// wrong type, is on the wrong device, belongs to another client, or was donated before. Also
+    /// returns an error if an output is not an array of an [`ElementType`]. An error while the
+    /// program runs may be returned only when an output is awaited or read.
     pub fn execute(&self, arguments: &[Vec<&DeviceBuffer>]) -> Result<Vec<Vec<DeviceBuffer>>, XlaError> {
         if let Some(inputs) = &self.inputs {
             for list in arguments {
@@ -116,21 +115,19 @@ impl Executable {
         types.collect()
     }
 
-    /// The executable as bytes, for [`Pjrt::load_executable`] with the same plugin, devices and
-    /// flags.
+    /// The executable as bytes, for [`Pjrt::load_executable`].
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin cannot serialize executables, or if its file cannot be read or
-    /// has changed since it was loaded.
+    /// Returns an error if the plugin cannot serialize executables, or if its file, when it is
+    /// first hashed, cannot be read or has changed since it was loaded.
     pub fn serialize(&self) -> Result<Vec<u8>, XlaError> {
         let executable = self.inner.serialize()?;
         Ok(cache::pack(&self.pjrt.serialized_key(self.identity.clone())?, &executable))
     }
 
-    /// XLA's optimized program: usually a Protocol Buffers message. The first value is PJRT's name
-    /// of the format, such as `hlo` for an `HloModuleProto` and `hlo_with_config` for an
-    /// `HloModuleProtoWithConfig`.
+    /// XLA's optimized program. The first value is PJRT's name of its format, such as `hlo` for a
+    /// serialized `HloModuleProto` and `hlo_with_config` for an `HloModuleProtoWithConfig`.
     ///
     /// # Errors
     ///
@@ -139,9 +136,8 @@ impl Executable {
         self.inner.optimized_program()
     }
 
-    /// The instructions of the optimized program that move data between devices.
-    ///
-    /// XLA inserts collectives where a sharding needs them. Compare the list with your expectation.
+    /// The collectives of the optimized program. XLA inserts a collective where a sharding needs
+    /// one.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::Executable;
@@ -192,7 +188,6 @@ impl Executable {
     }
 }
 
-/// Compares arguments with the parameters of a program.
 fn check(inputs: &[ArrayType], arguments: &[&DeviceBuffer]) -> Result<(), XlaError> {
     if inputs.len() != arguments.len() {
         return Err(XlaError::arguments(format!(

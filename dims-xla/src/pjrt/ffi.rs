@@ -39,7 +39,7 @@ struct Opaque {
 
 type Handle = NonNull<Opaque>;
 
-/// A function of the plugin's table of functions, with any arguments.
+/// A function of the plugin's table. Its real type depends on its slot.
 type Function = unsafe extern "C" fn();
 
 // ----------------------------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ arguments! {
 const NEEDED: [usize; 27] =
     [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 52, 55, 58, 59, 60, 68, 70, 72];
 
-/// A named value, with its type and size. The fields are as in the header.
+/// The fields are as in `pjrt_c_api.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct NamedValue {
@@ -260,8 +260,7 @@ const PROGRAM_SIZE: usize = size_of::<Program>();
 // ---------------------------------------------------------------------------------------------------------------------------
 // The table
 
-/// The head of the table: its size, extensions, and the version of the interface. The functions
-/// follow.
+/// The head of the table. The functions follow it.
 #[repr(C)]
 struct TableHead {
     struct_size: usize,
@@ -353,7 +352,7 @@ impl Api {
                 version.0, version.1
             )));
         }
-        // The limit exceeds any real number of functions. A larger size would be garbage.
+        // Real tables have fewer functions. A larger size would be garbage.
         let count = ((size - size_of::<TableHead>()) / size_of::<Function>()).min(1024);
         // SAFETY: By its own size, the table has `count` pointers after its head. Each is null or a
         // function.
@@ -508,7 +507,6 @@ struct Event {
 }
 
 impl Event {
-    /// Waits until the operation ends.
     fn wait(self) -> Result<(), XlaError> {
         let mut arguments = EventAwait::new();
         arguments.event = self.raw.as_ptr();
@@ -537,7 +535,6 @@ pub(super) enum ClientOption {
     Bool(&'static str, bool),
 }
 
-/// The description of a device.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceText {
     pub(super) id: i32,
@@ -545,7 +542,6 @@ pub(super) struct DeviceText {
     pub(super) text: String,
 }
 
-/// A client, and its devices.
 pub(super) struct Client {
     api: &'static Api,
     raw: Handle,
@@ -721,9 +717,9 @@ impl Client {
         // function.
         unsafe { self.api.call(&mut arguments)? };
         let done = NonNull::new(arguments.done_with_host_buffer).map(|raw| Event { api: self.api, raw });
-        // By the contract, the data is not read after the call. Plugins that break the contract set
-        // this event after their last read. The event's error is also the buffer's error, and is
-        // reported to readers.
+        // By the contract, the data is not read after the call. Plugins that break the contract
+        // still set this event after their last read. The event's error is ignored, because it is
+        // also the buffer's error, which is reported to readers.
         if let Some(done) = done {
             let _ = done.wait();
         }
@@ -795,7 +791,6 @@ unsafe fn handles(start: *const Raw, size: usize) -> Vec<Handle> {
     unsafe { copy_slice(start, size) }.into_iter().filter_map(NonNull::new).collect()
 }
 
-/// Sizes in PJRT's type.
 fn dims(sizes: &[usize]) -> Result<Vec<i64>, XlaError> {
     let dims: Option<Vec<i64>> = sizes.iter().map(|&size| i64::try_from(size).ok()).collect();
     dims.ok_or_else(|| XlaError::arguments(format!("the sizes {sizes:?} are too large")))
@@ -1184,7 +1179,7 @@ impl RawExecutable {
         Ok((format, code))
     }
 
-    /// The type of each output.
+    /// PJRT's element type and the sizes of each output.
     pub(super) fn output_types(&self) -> Result<Vec<(i32, Vec<i64>)>, XlaError> {
         let mut types = OutputElementTypes::new();
         types.executable = self.raw();

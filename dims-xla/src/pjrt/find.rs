@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Cpu,
     Cuda,
     Rocm,
-    /// Another platform, whose client gets none of our options.
+    /// Another platform, whose client gets no options.
     Other,
     Unknown,
 }
@@ -82,8 +82,8 @@ fn has_tpu() -> bool {
     ["/dev/accel0", "/dev/vfio/0"].iter().any(|path| Path::new(path).exists())
 }
 
-/// The files that match a pattern, in descending order of names, so that the newest version comes
-/// first.
+/// The files that match a pattern, in descending order of names, so that `xla_cuda13` comes before
+/// `xla_cuda12`.
 fn matches(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
     let mut paths = match name.split_once('*') {
@@ -143,7 +143,7 @@ fn folders_of(lib: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(|path| path.join("site-packages")).filter(|path| path.is_dir()).collect()
 }
 
-/// The package folders of the Python on the `PATH`. A process asks this Python only once.
+/// The package folders of the Python on the `PATH`.
 fn python() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     const SCRIPT: &str = "import sys; print('\\n'.join(p for p in sys.path if p.endswith('-packages')))";

@@ -1,8 +1,7 @@
 //! Runs programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
 //!
-//! A plugin is a single shared library. JAX distributes plugins for CUDA, ROCm and TPUs in Python
-//! wheels. This module loads plugins without Python. [`Pjrt::find`] looks where `pip` installs
-//! them, and [`Pjrt::load`] takes a path.
+//! A plugin is a shared library. JAX distributes plugins for CUDA, ROCm and TPUs in Python wheels.
+//! [`Pjrt::find`] looks for plugins where `pip` installs wheels, and [`Pjrt::load`] takes a path.
 //!
 //! This module is the crate's lower layer. Arrays have an [`ElementType`] and sizes that are known
 //! at run time, and programs are StableHLO text. Mismatches are reported as an [`XlaError`], not as
@@ -29,9 +28,9 @@
 //!
 //! # Memory and time
 //!
-//! [`Executable::execute`] queues a program and returns buffers that will hold its results. They
-//! can be passed to other programs at once. [`DeviceBuffer::ready`] and [`DeviceBuffer::to_host`]
-//! wait for the results.
+//! [`Executable::execute`] queues a program and returns buffers that will hold its results. The
+//! buffers can be passed to other programs at once. [`DeviceBuffer::ready`] and
+//! [`DeviceBuffer::to_host`] wait for the results.
 //!
 //! If the program's text gives an argument the attribute `tf.aliasing_output = n`, the argument is
 //! *donated*: output `n` takes over its memory. The argument is then
@@ -45,7 +44,7 @@
 //! # Several machines
 //!
 //! PJRT's C interface lacks coordination and heartbeats, which several processes need to form a
-//! mesh. A client here uses the devices of one machine.
+//! mesh. A client uses the devices of one machine.
 
 mod buffer;
 mod cache;
@@ -102,7 +101,7 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if the file cannot be loaded as a plugin, if its version of the PJRT
-    /// interface is not supported, or if the plugin finds no device.
+    /// interface is not supported, or if the plugin cannot create a client or finds no device.
     pub fn load(path: impl AsRef<Path>) -> Result<Pjrt, XlaError> {
         Pjrt::load_with(path, PjrtOptions::new())
     }
@@ -190,7 +189,7 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if no plugin can be used. Unless `TYPED_DIMS_PJRT_PLUGIN` is set, the error
-    /// lists the paths that were searched for, and says how to install plugins.
+    /// lists the paths that were tried, and says how to install plugins.
     pub fn find() -> Result<Pjrt, XlaError> {
         Pjrt::find_with(PjrtOptions::new())
     }
@@ -285,14 +284,14 @@ impl Pjrt {
         self.inner.client.memory_stats(device)
     }
 
-    /// Copies an array to a device. The data can be freed afterwards.
+    /// Copies an array to a device.
     ///
     /// Without `byte_strides`, the elements are in row-major order. Otherwise `byte_strides[axis]`
     /// is the distance in bytes between consecutive elements along the axis. The slice starts at
-    /// the element with the lowest address, which along an axis with a negative stride is the last
-    /// one. An axis with stride 0 repeats its elements.
+    /// the element with the lowest address: along an axis with a negative stride, at the last
+    /// element. An axis with stride 0 repeats its elements.
     ///
-    /// Elements have the byte order of the machine. Booleans are bytes that are 0 or 1.
+    /// Elements have the byte order of the machine.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{ElementType, Pjrt};
@@ -306,9 +305,9 @@ impl Pjrt {
     /// # Errors
     ///
     /// Without `byte_strides`, returns an error if the slice is not exactly as long as the array.
-    /// With them, returns an error if there is not one for each axis, or if the slice does not
-    /// contain all elements. Also returns an error if there is no such device, or if the device has
-    /// too little memory.
+    /// With strides, returns an error if their number is not the number of axes, or if the slice
+    /// does not contain all elements. Also returns an error if the array has more than `isize::MAX`
+    /// bytes, if there is no such device, or if the device has too little memory.
     pub fn upload(
         &self,
         data: &[u8],
@@ -395,11 +394,10 @@ impl Pjrt {
         Ok(Executable::new(executable, self))
     }
 
-    /// Loads an executable that [`Executable::serialize`] returned. This is much faster than
-    /// compiling the program again.
+    /// Loads an executable that [`Executable::serialize`] returned.
     ///
-    /// Unless the process already knows the hash of the plugin's file, this reads the whole file.
-    /// The plugin that compiled the executable must have the same hash.
+    /// Unless the process already knows the hash of the plugin's file, this method reads the whole
+    /// file to compute it.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::{Executable, Pjrt};
@@ -412,11 +410,11 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes are damaged, or if the plugin's file cannot be read or has
-    /// changed since it was loaded. Also returns an error if the executable was compiled by another
-    /// plugin or another version of this one, for other devices, with other flags in the
-    /// environment variables `XLA_FLAGS` and `LIBTPU_INIT_ARGS`, or, on CPUs, for another
-    /// processor.
+    /// Returns an error if the bytes are damaged, if the plugin cannot load executables, or if its
+    /// file, when it is first hashed, cannot be read or has changed since it was loaded. Also
+    /// returns an error if the executable was compiled by another plugin or another version of this
+    /// one, for other devices, with other flags in the environment variables `XLA_FLAGS` and
+    /// `LIBTPU_INIT_ARGS`, or, on CPUs, for another processor.
     pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
         let key = self.serialized_key(self.identity())?;
         let payload = cache::unpack(bytes, &key).map_err(XlaError::arguments)?;
@@ -534,19 +532,19 @@ pub struct ProgramMemory {
     pub peak: Option<u64>,
 }
 
-/// The memory of a device. Sizes are in bytes. Most plugins report only some of these numbers.
+/// The memory of a device. Sizes are in bytes. A number that the plugin does not report is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// Currently allocated.
+    /// The memory that is allocated now.
     pub bytes_in_use: u64,
     /// The peak of allocated memory.
     pub peak_bytes_in_use: Option<u64>,
     /// The most that can be allocated.
     pub bytes_limit: Option<u64>,
-    /// Reserved, and not available to programs.
+    /// The memory that the plugin reports as reserved.
     pub bytes_reserved: Option<u64>,
-    /// Held by the allocator, whether or not it is in use.
+    /// The memory that the allocator holds, whether or not it is in use.
     pub pool_bytes: Option<u64>,
     /// The largest block that could be allocated now.
     pub largest_free_block: Option<u64>,

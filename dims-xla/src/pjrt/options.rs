@@ -26,10 +26,10 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers, from 1 to 1,024. By default, a plugin whose
-    /// file name contains `cpu` offers one. The devices share the cores of the machine, so you can
-    /// test sharded programs without accelerators. Plugins whose file name names another platform
-    /// ignore this option.
+    /// The number of devices that a CPU plugin offers, from 1 to 1,024. By default, one device is
+    /// requested of a plugin whose file name contains `cpu`. The devices share the cores of the
+    /// machine, so you can test sharded programs without accelerators. For plugins whose file name
+    /// names another platform, this option is ignored.
     #[must_use]
     pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
         self.cpu_devices = Some(count);
@@ -39,7 +39,7 @@ impl PjrtOptions {
     /// Whether the client of an NVIDIA or AMD GPU allocates most of the GPU's memory at once. By
     /// default it allocates what programs need.
     ///
-    /// A single allocation at the start avoids fragmentation, but leaves no memory for other
+    /// A single allocation at the start avoids fragmentation, but leaves little memory for other
     /// processes. Plugins whose file name contains neither `cuda` nor `rocm` keep their own
     /// default.
     #[must_use]
@@ -103,7 +103,8 @@ impl CompileOptions {
     }
 
     /// The devices that run the program, as positions in [`Pjrt::devices`](super::Pjrt::devices),
-    /// one for each partition; the first ones by default. This also sets the number of partitions.
+    /// one for each partition. This also sets the number of partitions. By default, the plugin
+    /// chooses the devices, usually the first ones.
     #[must_use]
     pub fn devices(mut self, devices: impl Into<Vec<usize>>) -> CompileOptions {
         self.devices = Some(devices.into());

@@ -11,8 +11,8 @@ pub(super) struct Source<'a> {
     pub(super) strides: Option<Vec<i64>>,
 }
 
-/// Checks that the elements are within `data`. Packs them in row-major order if the plugin does not
-/// support these strides or if `data` is not aligned.
+/// Checks that the elements are within `data`. If they are not in row-major order, packs them when
+/// the plugin does not support their strides or `data` is not aligned.
 pub(super) fn source<'a>(
     data: &'a [u8],
     element_type: ElementType,

@@ -44,11 +44,11 @@ impl Writer {
 #[non_exhaustive]
 pub struct Collective {
     /// The name of the operation in HLO: `all-reduce`, `all-gather`, `reduce-scatter`,
-    /// `all-to-all`, `collective-permute` and others.
+    /// `all-to-all`, `ragged-all-to-all`, `collective-permute` or `collective-broadcast`.
     pub kind: String,
     /// The name of the instruction.
     pub name: String,
-    /// The arrays that the instruction returns, except those whose type is no [`ElementType`].
+    /// The arrays that the instruction returns, except those whose type is not an [`ElementType`].
     pub outputs: Vec<ArrayType>,
     /// The devices among which data moves, as positions in
     /// [`Executable::devices`](super::Executable::devices): a list for each group. If there is no
@@ -100,7 +100,6 @@ pub(super) fn compile_options(
     options.finish()
 }
 
-/// The value of a field that was read.
 #[derive(Clone, Copy)]
 enum ProtoValue<'a> {
     Number(u64),
@@ -180,8 +179,8 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     numbers
 }
 
-/// Appends the arrays of a `ShapeProto`. Tuples are flattened. Tokens and arrays of unknown types
-/// become `None`.
+/// Appends the arrays of a `ShapeProto`. Tuples are flattened. Shapes that are not arrays of a
+/// known type become `None`.
 fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     let code = numbers(shape, 2).last().copied().unwrap_or(0);
     if code == 13 && depth < 8 {
@@ -249,8 +248,8 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Devices in a box of these sizes, with its axes in this order, split into groups. One group
-/// without devices if the sizes and the order are inconsistent, or there are very many devices.
+/// Devices in a box of these sizes, with its axes in this order, split into groups. The result is
+/// one empty group if the sizes and the order are inconsistent or if there are too many devices.
 fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
     let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(0);
     if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {
@@ -269,12 +268,12 @@ fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> 
     devices.chunks(len.max(1)).map(<[usize]>::to_vec).collect()
 }
 
-/// An optimized program, as a message.
+/// An optimized program: a serialized `HloModuleProto`.
 pub(super) struct Hlo<'a>(&'a [u8]);
 
 impl<'a> Hlo<'a> {
-    /// Reads a program in the format that the plugin reports. `None` unless that is `hlo` or
-    /// `hlo_with_config`.
+    /// Reads a program in the format that the plugin reports. `None` if the format is neither `hlo`
+    /// nor `hlo_with_config`, or if the bytes contain no program.
     pub(super) fn new(format: &str, bytes: &'a [u8]) -> Option<Hlo<'a>> {
         match format {
             "hlo" => Some(Hlo(bytes)),
@@ -283,7 +282,7 @@ impl<'a> Hlo<'a> {
         }
     }
 
-    /// The parameters of the program. `None` if one of them is not an array of a known type.
+    /// The types of the parameters. `None` unless all of them are arrays of known types.
     pub(super) fn parameters(&self) -> Option<Vec<ArrayType>> {
         let program_shape = all(self.0, 4).last()?;
         let mut parameters = Vec::new();
@@ -301,7 +300,6 @@ impl<'a> Hlo<'a> {
             .map(|instruction| (text(instruction, 2), instruction))
     }
 
-    /// The instructions that move data between devices.
     pub(super) fn collectives(&self) -> Vec<Collective> {
         let mut found = Vec::new();
         for (opcode, instruction) in self.instructions() {
@@ -320,8 +318,8 @@ impl<'a> Hlo<'a> {
                 let mut outputs = Vec::new();
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
                 if opcode != kind && ["all-gather", "collective-permute"].contains(&kind) {
-                    // These starts return their operands, their results, and perhaps numbers for
-                    // the device.
+                    // These start instructions return their operands, their results, and perhaps
+                    // numbers for the device.
                     let operands = numbers(instruction, 36).len().min(outputs.len());
                     outputs.drain(..operands);
                     outputs.truncate(operands);
@@ -403,8 +401,7 @@ mod tests {
         assert!(Hlo::new("text", &module).is_none());
     }
 
-    /// The start of a collective-permute returns its operands, its results, and two numbers. Some
-    /// arrays here have a type that Rust lacks, `c64`.
+    /// Some arrays here have the type `c64`, which is not an [`ElementType`].
     #[test]
     fn operands_are_no_outputs() {
         let array = |code: u64, size: u8| {

@@ -87,7 +87,7 @@ impl Lower<'_> {
     }
 
     /// A value as a factor of a product. Loops of size 1 are dropped. The value is rounded to
-    /// `like`, the type of the other factor, if that is `f16` or `bf16`.
+    /// `like`, the type of the other factor, if `like` is `f16` or `bf16`.
     fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
         let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
         let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
@@ -137,8 +137,8 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // `is_own` finds the loops of the product that contains the field. Along all other
-            // loops, neither factor varies.
+            // Loops outside of this product are left out, because `sums_of_products` would multiply
+            // by their sizes.
             let product = |lower: &Self, a: &Factor, b: &Factor, summed: &[usize]| {
                 let is_own =
                     |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis) || summed.contains(axis);

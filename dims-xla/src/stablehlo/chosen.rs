@@ -1,5 +1,5 @@
-//! Reads and writes elements at computed positions of split values, by comparing each position with
-//! the index. A lookup would gather the value on each device.
+//! Reads and writes elements of sharded values at computed indices, by comparing each index with
+//! all positions. A lookup would gather the value on each device.
 
 use super::Lower;
 use super::text::Value;
@@ -9,9 +9,10 @@ use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedField, SavedPlace, SavedTable};
 
 impl Lower<'_> {
-    /// Compares indices with all positions of the axis that they select from. Returns whether they
-    /// are equal, and the loop of the axis. `None` if there are more comparisons than elements in
-    /// the shape, or if the place does not select from one whole axis by a single computed index.
+    /// Compares indices with all positions of the axis that they select from. Returns the results
+    /// of the comparisons, and the loop of the axis. `None` if there are more comparisons than
+    /// elements in the shape, or if the place does not select from one whole axis by a single
+    /// computed index.
     fn is_chosen(
         &mut self,
         field: &SavedField,
@@ -46,7 +47,7 @@ impl Lower<'_> {
         Ok(Some((is_chosen, Loop { size: index.size, stride: index.stride })))
     }
 
-    /// The elements of a value at computed positions.
+    /// The elements of a value at computed indices. `None` as for [`is_chosen`](Self::is_chosen).
     pub(super) fn chosen(
         &mut self,
         field: &SavedField,
@@ -68,7 +69,8 @@ impl Lower<'_> {
         Ok(Some(self.body.reduce(&elements, &zero, &[loops.len()], by)))
     }
 
-    /// Puts elements along loops at computed positions among zeros of a shape.
+    /// Puts elements along loops at computed indices among zeros of a shape. `None` as for
+    /// [`is_chosen`](Self::is_chosen), or if the place has stride 0 along a loop.
     pub(super) fn put_chosen(
         &mut self,
         elements: &Value,

@@ -55,7 +55,7 @@ impl Roles {
         self.batch.iter().chain(&self.groups).chain(&self.outputs).copied()
     }
 
-    /// The sizes of an image or a result: batch, features of all groups, windows.
+    /// The sizes of an image or a result: batch, features of all groups, spatial sizes.
     fn shape(
         &self,
         sizes: &[usize],
@@ -149,7 +149,7 @@ impl Lower<'_> {
         Ok((order.len() == loops.len()).then(|| self.body.transpose(&found, &order)))
     }
 
-    /// The kernel, with the axes output features, input features, windows.
+    /// The kernel, with axes for output features, input features and taps.
     fn kernel(&mut self, field: &SavedField, of: &[u32], roles: &Roles) -> Result<Value, XlaError> {
         let plain = roles.groups.iter().chain(&roles.outputs).chain(&roles.features).copied();
         let loops: Vec<usize> = plain.chain(roles.windows.iter().map(|own| own.tap)).collect();
@@ -242,8 +242,8 @@ impl Lower<'_> {
 }
 
 /// The windows of a place: pairs of loops along one axis. `fits` checks whether loops can be the
-/// positions and the taps of a window. `None` if there is no window, if a pair does not fit, or if
-/// the place uses an axis in any other way than by a pair or by a single loop.
+/// positions and the taps of a window. `None` if there is no window, if the loops may leave an
+/// axis, or if the loops along an axis are neither a single loop nor a window.
 fn windows(
     place: &SavedPlace,
     shape: &[usize],

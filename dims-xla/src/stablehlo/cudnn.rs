@@ -16,10 +16,10 @@ pub enum AttentionKernel {
     /// As products and a softmax.
     #[default]
     Operations,
-    /// By cuDNN, if it supports the attention. Use this only with CUDA: other plugins do not have
-    /// cuDNN's kernels. cuDNN needs a single device, `f16` or `bf16`, and one dim each for queries,
-    /// keys, the features of keys and the features of values. The head size must be the same for
-    /// keys and values, a multiple of 8, and at most 128. The numbers of queries and keys must be
+    /// By cuDNN, if cuDNN supports the attention. Use this only with CUDA: other plugins do not
+    /// have cuDNN's kernels. cuDNN needs a single device, `f16` or `bf16`, and one dim each for
+    /// queries, keys, the features of keys and the features of values. The two feature dims must
+    /// have the same size, a multiple of 8 and at most 128. The numbers of queries and keys must be
     /// even. Queries, keys and values must be tensors, not unevaluated expressions, and must have
     /// the same other dims. There may be no bias, and no mask except a causal one over as many keys
     /// as queries. All other attention is computed as products and a softmax.
@@ -54,7 +54,6 @@ impl AttentionLoops {
     }
 }
 
-/// The element of a list, if the list has exactly one element.
 fn only(of: Vec<usize>) -> Option<usize> {
     match of[..] {
         [one] => Some(one),
@@ -88,7 +87,7 @@ impl Lower<'_> {
         let kept = large(&own.kept).into_iter().filter(|axis| !own.scores.contains(axis)).collect();
         let of_values = only(kept)?;
         // Each operand must vary along the batch loops, its sequence and its feature, and along no
-        // others.
+        // other loops.
         let is = |of: &[usize], sequence: usize, feature: usize| {
             let all: Vec<usize> = batch.iter().copied().chain([sequence, feature]).collect();
             of.len() == all.len() && all.iter().all(|axis| of.contains(axis))
@@ -144,7 +143,7 @@ impl Lower<'_> {
         self.body.reshape(value, &[batch, sizes[sequence], heads, sizes[feature]])
     }
 
-    /// The output with axes for batch, head, query and feature; and the statistics that its
+    /// The output with axes for batch, head, query and feature, and the statistics that its
     /// gradient needs.
     fn cudnn_forward(
         &self,
@@ -169,7 +168,6 @@ impl Lower<'_> {
         [output, statistics]
     }
 
-    /// One of cuDNN's calls.
     fn cudnn_call<const N: usize>(
         &self,
         name: &str,
@@ -214,7 +212,7 @@ impl Lower<'_> {
         self.body.several(text, results.each_ref().map(|(dtype, shape, _)| (*dtype, shape)))
     }
 
-    /// A result with axes for batch, head, sequence and feature, along some loops.
+    /// A result with axes for batch, head, sequence and feature, rearranged to the axes `loops`.
     fn along_loops(
         &self,
         value: &Value,
@@ -233,7 +231,7 @@ impl Lower<'_> {
         self.body.reshape(&value, &shape)
     }
 
-    /// Attention by cuDNN, if it is supported.
+    /// Attention by cuDNN. `None` if cuDNN does not support this attention.
     pub(super) fn cudnn_attention(&mut self, own: &SavedAttention) -> Result<Option<Value>, XlaError> {
         let Some(roles) = self.roles(own) else { return Ok(None) };
         let operands = self.cudnn_operands(own, &roles)?;
@@ -289,7 +287,7 @@ impl Lower<'_> {
     }
 }
 
-/// Whether a mask keeps exactly the keys whose positions are not greater than the query's.
+/// Whether a mask is a comparison that keeps exactly the keys up to the query's position.
 fn is_causal(mask: &SavedField, query: usize, key: usize) -> bool {
     let position = |of: u32| match &mask.program.instructions[of as usize].0 {
         SavedInstruction::Position(operand) => {

@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// Scores of the character after each one. `attend` takes the index of the layer, and its
+    /// Scores of the character after each position. `attend` takes the index of the layer, and its
     /// queries, keys and values.
     fn forward(
         &self,
@@ -100,10 +100,10 @@ impl Model {
 /// Keys and values of a layer, with the axes text, head, character and feature.
 type Past = Option<[Tensor<4>; 2]>;
 
-/// Everything that a model needs in addition to its weights.
+/// The tables that a model needs in addition to its weights.
 struct Pass {
     /// Cosines and sines of RoPE for each position and feature. `RotaryEncoding` pairs other
-    /// features, and is slower.
+    /// features.
     cos: Tensor<2>,
     sin: Tensor<2>,
     /// Whether a key comes after the query, with the axes text, head, query and key of a training

@@ -38,7 +38,7 @@ impl Layer {
             Ok(RmsNorm::new(variable(candle(weight))?, EPSILON))
         };
         let (attention_norm, glu_norm) = (norm(&weights.attention_norm)?, norm(&weights.glu_norm)?);
-        // The axes of a `Linear` are the output and the input.
+        // The axes of the weight of a `Linear` are the output and the input.
         let mut linear = |weight: &Array2<f32>| -> Result<Linear> {
             Ok(Linear::new(variable(candle(weight).t()?.contiguous()?)?, None))
         };

@@ -49,7 +49,7 @@ const OF_SCORES: f32 = 1e-3;
 /// Measures the decoders.
 #[derive(Args)]
 pub struct Options {
-    /// The number of times that each decoder trains and samples; the shortest time counts.
+    /// The number of times that each decoder trains and samples.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
     /// The number of threads for each library.

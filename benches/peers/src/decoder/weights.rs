@@ -11,7 +11,6 @@ pub struct Weights {
     pub norm: Array1<f32>,
 }
 
-/// The weights of a layer.
 pub struct LayerWeights {
     pub attention_norm: Array1<f32>,
     pub query: Array2<f32>,

@@ -72,9 +72,8 @@ pub fn lstm(bench: &mut Bench) {
             })
         });
     }
-    // In both libraries below, one product of the inputs per time step, as in their own layers, is
-    // faster than one product for all time steps, where the gradient of each slice would be as
-    // large as the whole.
+    // In both libraries below, one product of the inputs per time step is faster than one product
+    // for all time steps, where the gradient of each slice would be as large as the whole.
     #[cfg(feature = "burn")]
     {
         use super::in_burn::{constant, gradients, variable};

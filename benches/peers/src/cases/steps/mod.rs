@@ -42,7 +42,6 @@ fn joined(parts: &[&dyn Outcome]) -> Vec<f64> {
     parts.iter().flat_map(|part| part.elements()).collect()
 }
 
-/// The array times a factor.
 fn scaled<D: Dimension>(array: &Array<f32, D>, by: f32) -> Array<f32, D> {
     array.mapv(|element| by * element)
 }
@@ -56,7 +55,6 @@ impl Outcome for Gradients {
     }
 }
 
-/// Adds candle's step.
 fn candle_step(
     bench: &mut Bench,
     by: Vec<Candle>,
@@ -79,17 +77,14 @@ mod in_burn {
     use burn::tensor::{Device, Int, Tensor, TensorData};
     use ndarray::{Array, Array1, Dimension};
 
-    /// A variable.
     pub fn variable<const R: usize, D: Dimension>(array: &Array<f32, D>) -> Tensor<R> {
         crate::bench::burn::<R, _, _>(array).autodiff().require_grad()
     }
 
-    /// A constant.
     pub fn constant<const R: usize, D: Dimension>(array: &Array<f32, D>) -> Tensor<R> {
         crate::bench::burn::<R, _, _>(array).autodiff()
     }
 
-    /// Indices.
     pub fn ids(ids: &Array1<usize>) -> Tensor<1, Int> {
         let data: Vec<i64> = ids.iter().map(|&id| id as i64).collect();
         Tensor::from_data(TensorData::new(data, [ids.len()]), &Device::flex().autodiff())
