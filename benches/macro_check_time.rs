@@ -35,7 +35,7 @@ fn source(functions: &[&str]) -> String {
 fn main() {
     let mixed = source(&[TENSOR, OTHERS].concat());
     let texts = [
-        (&*format!("{CALLS} calls of all macros"), mixed),
+        (&*format!("{CALLS} calls of several macros"), mixed),
         (&*format!("{CALLS} calls of `tensor!`"), source(TENSOR)),
     ];
     generated::print_check_times("macro_check_time", &texts);

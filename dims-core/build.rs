@@ -1,7 +1,7 @@
 //! Tells the crate whether it is optimized.
 //!
-//! If it is not, `inline(always)` would only put a copy of each function into all of its callers:
-//! tests would take a third longer to build.
+//! If it is not, `inline(always)` would only put a copy of each function into all of its callers,
+//! and tests would take longer to build.
 
 use std::env::var;
 

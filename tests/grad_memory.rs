@@ -1,5 +1,5 @@
-//! The memory that gradients keep, counted by the allocator. A single test, because others would be
-//! counted too.
+//! The memory that gradients keep, counted by the allocator. There is a single test, because the
+//! memory of other tests would be counted too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -111,7 +111,7 @@ impl Case {
             let (matrix, vector) = self.run(inputs, None);
             ((matrix.sin() * u).sum((A, B)) + (vector.sin() * w).sum(A)).eval()
         };
-        // Has a linear term, because a loss that does not depend on a parameter is an error.
+        // A loss that does not depend on a parameter is an error, so linear terms are added.
         let with_linear = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
             (loss(inputs) + inputs.0.sum((A, B)) + inputs.1.sum(A)).eval()
         };

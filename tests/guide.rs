@@ -132,7 +132,6 @@ fn a_missing_eval_comes_first() {
     }
 }
 
-/// The code on the page on writing operators is in the sources.
 #[test]
 fn code_on_operators_is_from_the_sources() {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");

@@ -1,5 +1,5 @@
 //! Programs without `unsafe` that lie to the library or misuse it. They must not access memory that
-//! is not theirs: AddressSanitizer and debug assertions would abort the test.
+//! is not theirs. AddressSanitizer and debug assertions detect such an access.
 
 use ndarray::{Array1, Array2, ArrayView, Axis, ShapeBuilder};
 use std::borrow::Cow;

@@ -23,7 +23,7 @@ dims! {
 type Matrix = Tensor<f64, (I, J)>;
 type Cube = Tensor<f64, (I, J, K)>;
 
-/// Numbers between 0.5 and 1.5, where no function has a kink.
+/// Numbers between 0.5 and 1.5, away from kinks at 0.
 fn positive<P: Parameters>(like: &P, seed: u64) -> P {
     noise(like, seed).map_elements(|x: f64| 1.0 + 0.5 * x)
 }
@@ -47,7 +47,6 @@ mod patterns {
             check(|x: &Cube| rearrange!(x.sin().order((J, K)), j k -> j 1 k), &x);
             check(|x: &Cube| repeat!((x * x).order((J, K)), j k -> j (r k) r2, r = 2, r2 = 3), &x);
         }
-        // Views, and lazy operands.
         check(|x: &Cube| rearrange!(x.slice(J, 1..).exp().order((J, K)), j k -> (k j)), &cube(2, 3, 2));
         check(|x: &Cube| rearrange!(x.order((J, K)), ... k -> k ...), &cube(2, 3, 2));
     }
@@ -71,7 +70,7 @@ mod patterns {
             |x: &Cube| rearrange!(x.sin().order((J, K)), (&y).order((L, K)), a k, b k -> (b + a) k),
             &cube(2, 2, 3),
         );
-        // A split, which is the inverse of a join.
+        // A split is the inverse of a join.
         check(
             |x: &Cube| {
                 let x = x.sin().order((J, K));
@@ -108,7 +107,6 @@ mod patterns {
             |(x, y): &Both| einsum!("jk,kl,jk->", x.order((J, K)), y.order((K, L)), x.order((J, K))),
             &both,
         );
-        // One operand is a matrix of constants.
         let a = ndarray::array![[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]];
         check(|x: &Cube| einsum!("aj,jk->ak", a, x.order((J, K))), &both.0);
     }
@@ -139,7 +137,6 @@ mod patterns {
 mod batching {
     use super::*;
 
-    /// The sum of `x tanh(x)`, for one example.
     #[batched]
     fn energy(x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
         (x * x.tanh()).sum(J)
@@ -194,7 +191,6 @@ mod batching {
             },
             x,
         );
-        // Windows, and elements at computed positions.
         check(
             |(x, w): &Both| {
                 let (x, w) = (x.order((J, K)), w.order((K, L)));
@@ -218,14 +214,12 @@ mod batching {
         );
     }
 
-    /// `ln(1 + exp(-x.w))`, for one example.
     fn logistic(w: &Tensor<f64, (J,)>, x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
         (-(w * x).sum(J)).exp().ln_1p().eval()
     }
 
     #[test]
     fn a_loop_of_gradients() {
-        // A function of one example is mapped as a loop of calls.
         let w = positive(&zeros(J.of(4)), 3);
         let x = matrix(3, 4);
         let each = vmap(|x: Tensor<f64, (J,)>| grad(|w| logistic(w, &x), &w), I)(&x);
@@ -247,7 +241,7 @@ mod batching {
         );
     }
 
-    /// The gradient of one example's loss. All examples are planned together.
+    /// The gradient of one example's loss.
     #[batched]
     fn slope(w: &Tensor<f64, (J,)>, x: &Tensor<f64, (J,)>) -> Tensor<f64, (J,)> {
         let w = w.eval();
@@ -272,8 +266,7 @@ mod batching {
 
     #[test]
     fn gradients_under_bound_dims() {
-        // Each example has its own weights, which share memory. So the gradient has the dim of the
-        // examples.
+        // `own` has the dim of the examples, so the gradient has this dim too.
         let (w, x) = (positive(&zeros(J.of(4)), 3), matrix(3, 4));
         let t = positive(&zeros(I.of(3)), 5);
         let (each, plan) = explain(|| {
@@ -310,8 +303,7 @@ fn gradients_of_several_operands_are_one_pass() {
     let passes =
         |plan: Plan| plan.steps.iter().filter(|step| matches!(step, PlanStep::Elementwise { .. })).count();
     assert_eq!(passes(explain(|| grad(fused, &three)).1), 1);
-    // One pass forward, one for the gradient of the square, and one for that of the matrix plus the
-    // bias.
+    // One pass forward, one for the gradient of the square, and one for the gradient of `a + b`.
     assert_eq!(passes(explain(|| grad(biased, &two)).1), 3);
 }
 
@@ -331,7 +323,6 @@ mod layouts {
         }
         let x = cube(2, 6, 4);
         check(|x: &Cube| x.exp().laid((I, J, K)).unflatten(J, (L, M.of(2))).sum(M), &x);
-        // An owned tensor in this layout is not copied.
         check(|x: &Cube| (x.clone().laid((I, J, K)) * 2.0).laid((I, J, K)).into_inner(), &x);
     }
 
@@ -375,13 +366,10 @@ mod operations {
         }
     }
 
-    /// `sin(a) * b`
     #[derive(Clone, Copy)]
     struct SinTimes;
-    /// `cos(a) * b`
     #[derive(Clone, Copy)]
     struct CosTimes;
-    /// `sin(a)`
     #[derive(Clone, Copy)]
     struct SinOf;
 
@@ -427,7 +415,6 @@ mod operations {
         check(|(x, w): &(Matrix, Tensor<f64, (J,)>)| (x * 2.0).apply_with(w, SinTimes).eval(), &both);
     }
 
-    /// `x^2`, computed in the type of the elements, such as `f32` or half precision.
     #[derive(Clone, Copy)]
     struct Square;
 
@@ -449,7 +436,7 @@ mod operations {
         let x = from_vec(I.of(3), vec![1.5f32, -2.0, 0.25]);
         let dx = grad(|x| x.apply(Square).sum(I), &x);
         assert_eq!(dx.order(I), ndarray::array![3.0f32, -4.0, 0.5]);
-        // Closures only support first-order gradients.
+        // A derivative that is a closure has no derivative of its own.
         let text = message(|| hvp(|x| x.apply(Square).sum(I), &x, &x));
         assert!(text.contains("`the derivative of an operation` has no derivative"), "{text}");
     }
@@ -466,7 +453,7 @@ mod operations {
         }
     }
 
-    /// Whether the element is greater than 1. No derivative is needed.
+    /// A `bool` result needs no derivative.
     #[derive(Clone, Copy)]
     struct IsLarge;
 
@@ -479,7 +466,7 @@ mod operations {
         }
     }
 
-    /// `exp(i x)`. Programs do not support the type of the result.
+    /// `exp(i x)`.
     #[derive(Clone, Copy)]
     struct Phase;
 
@@ -518,7 +505,6 @@ mod operations {
         check(|x: &Matrix| select(x.apply(IsLarge), x * x, x.exp()).eval(), &x);
     }
 
-    /// Each element times the sum of all elements.
     struct TimesSum;
 
     impl ArrayOp<f64> for TimesSum {
@@ -580,7 +566,7 @@ mod operations {
         assert!(text.contains("no gradient of a gradient can be taken through `times_sum`"), "{text}");
     }
 
-    /// Solves `a x = b` for a triangular `a`.
+    /// Solves `a x = b` for a lower triangular `a`.
     struct SolveLower;
 
     impl ArrayOp<(f64, f64)> for SolveLower {
@@ -598,7 +584,7 @@ mod operations {
             x
         }
 
-        /// `db` solves `a^T db = dx`, and `da = -db x^T`.
+        /// `db` solves `a^T db = dx`, and `da` is the lower triangle of `-db x^T`.
         fn pull_back(&self) -> Option<PullBackOf<Self, (f64, f64)>> {
             Some(PullBackOf::<Self, (f64, f64)>::new(|(a, _), x, dx| {
                 let n = x.len();
@@ -641,8 +627,7 @@ mod operations {
         }
     }
 
-    /// Multiplies elements by signs and a number. The operation borrows a counter, so it is not
-    /// `Send`.
+    /// The operation borrows a `Cell`, so it is not `Send`.
     struct Signed<'a> {
         calls: &'a Cell<usize>,
     }
@@ -669,7 +654,7 @@ mod operations {
         }
     }
 
-    /// Whether each element is the largest. No pull-back is needed.
+    /// A `bool` result needs no pull-back.
     struct IsLargest;
 
     impl ArrayOp<f64> for IsLargest {
@@ -751,7 +736,6 @@ mod cuts {
         let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
         check(own, &both);
         check(|both: &Pair| (own(both) * &both.0).sum(J), &both);
-        // Several results. The second check uses only one of them.
         let two = |x: &Matrix| {
             custom_vjp(
                 |x| (x.sin().eval(), (x * x).sum(J)),
@@ -761,7 +745,7 @@ mod cuts {
         };
         check(two, &both.0);
         check(|x: &Matrix| two(x).1, &both.0);
-        // A gradient that differs from that of the function.
+        // The pull-back decides the gradient, even if the function has another one.
         let dx =
             grad(|x| custom_vjp(|x| x.round().eval(), |_, _, dy| (dy * 3.0).eval(), x).sum((I, J)), &both.0);
         assert!(dx.order((I, J)).iter().all(|&dx| dx == 3.0));
@@ -783,7 +767,7 @@ mod cuts {
         let text =
             message(|| vjp(|(x, w): &Pair| custom_vjp(|x| (x * w).eval(), |_, _, dy| dy.clone(), x), &both));
         assert!(text.contains("`custom_vjp`") && text.contains("not one of its inputs"), "{text}");
-        // Even if all inputs are constant.
+        // The same error occurs if all inputs are constant.
         let constant = &both.0;
         let text = message(|| {
             vjp(
@@ -822,7 +806,6 @@ mod cuts {
         // Without tracing, the function itself runs.
         let y = try_checkpoint(layer, (&both.0, &both.1)).unwrap();
         assert_eq!(y.order((I, J)), layer(&both).order((I, J)));
-        // Nested.
         check(
             |(x, w): &Pair| {
                 checkpoint(move |(x, w): &Pair| checkpoint(layer, (&checkpoint(layer, (x, w)), w)), (x, w))
@@ -972,7 +955,6 @@ mod in_place {
         assert_eq!(grad(|x| x.sum((I, J)), &mut empty).order((I, J)).dim(), (0, 3));
     }
 
-    /// Variables of calls that have ended, and errors within an outer gradient.
     #[test]
     fn earlier_traces_are_not_affected() {
         let start = matrix(2, 3);
@@ -1012,7 +994,6 @@ mod in_place {
         // The outer loss is 3 y^3 = 3 x^6.
         assert_close("18 x^5", &of(true), &(18.0 * x.view().powi(5)).eval());
         assert_eq!(of(true).order((I, J)), of(false).order((I, J)));
-        // An outer gradient in place.
         let mut outer = x.clone();
         let found = grad(|x| grad(|x| x.powi(3).sum((I, J)), x).sum((I, J)), &mut outer);
         assert_close("6 x", &found, &(6.0 * &x).eval());

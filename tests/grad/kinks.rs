@@ -52,12 +52,11 @@ fn products_with_zeros() {
     // The third derivative of `x y z` is 1, even where all factors are 0.
     let third = grad(|x| hvp(|x| x.prod(I), x, &line([1.0, 0.0, 0.0])).index(I, 1).eval(), &zeros(I.of(3)));
     assert_eq!(third.order(I), array![0.0, 0.0, 1.0]);
-    // Infinite factors, and finite factors with an infinite product.
     let slopes = |at: &Line| grad(|x| x.prod(I), at).order(I).to_vec();
     assert_same(&slopes(&line([INF, 2.0, 3.0])), &[6.0, INF, INF]);
     assert_same(&slopes(&line([1e200, 1e200, 2.0])), &[2e200, 2e200, INF]);
     assert_same(&slopes(&line([NAN, 2.0, 3.0])), &[6.0, NAN, NAN]);
-    // No zero, one zero on a line, and several; over one dim and over both.
+    // Lines with no zero, one zero and several.
     for elements in [
         vec![1.5, 2.0, 0.5, -1.0, 3.0, 0.7],
         vec![0.0, 2.0, 0.5, -1.0, 3.0, 0.0],
@@ -85,7 +84,6 @@ fn products_with_small_factors() {
     // A subnormal product has lost digits, but its derivatives have not.
     let x: Tensor<f32, (I,)> = from_vec(I.of(2), vec![1e-22, 3e-22]);
     assert_eq!(grad(|x| x.prod(I), &x).order(I), array![3e-22, 1e-22]);
-    // Through a function of the factors, and in the third derivative.
     let x = line([1e-200, 0.5, 1.5]);
     let expected = [0.0, 0.5_f64.cos() * 1.5_f64.sin(), 0.5_f64.sin() * 1.5_f64.cos()];
     let of = |x: &Line| hvp(|x| x.sin().eval().prod(I), x, &line([1.0, 0.0, 0.0]));
@@ -164,7 +162,7 @@ fn logarithms_of_infinite_sums() {
     let curved = hvp(|x| x.logsumexp(I).sum(J), &x, &from_vec((J.of(2), I.of(2)), vec![1.0, 0.0, 0.0, 1.0]));
     assert_eq!(curved.order((J, I)), array![[0.25, -0.25], [0.0, 0.0]]);
 
-    // The gradient of only the last sum is the same; in the gradient of all sums, each contributes.
+    // The last running sum has the gradient of `logsumexp`.
     let last = |x: &Line| x.logcumsumexp(I).index(I, -1).eval();
     assert_same(&of(last, &line([-5.0, 2.0, INF])), &[0.0, 0.0, 1.0]);
     assert_same(&of(last, &line([INF, 2.0, INF])), &[0.5, 0.0, 0.5]);
@@ -174,7 +172,6 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
 }
 
-/// Functions that are defined by cases have the slope NaN at NaN.
 #[test]
 fn slopes_at_nan() {
     let x = line([NAN, 0.25, -0.5]);
@@ -201,10 +198,8 @@ fn slopes_at_nan() {
         let (_, pull) = vjp(f, &x);
         assert_eq!(pull(&line([0.0, 1.0, 1.0])).order(I)[0], 0.0, "{at}");
     }
-    // Both operands.
     let (da, db) = grad(|(a, b)| a.maximum(b).sum(I), (&line([NAN, 1.0]), &line([2.0, NAN])));
     assert_same(&[da.order(I).to_vec(), db.order(I).to_vec()].concat(), &[NAN; 4]);
-    // All elements of a line.
     let lines: [fn(&Line) -> Tensor<f64, ()>; 8] = [
         |x| x.max(I),
         |x| x.min(I),
@@ -220,7 +215,7 @@ fn slopes_at_nan() {
         assert!(found.iter().all(|slope| slope.is_nan()), "{at}: {found:?}");
     }
     assert!(x.view().normalize(I, 1e-6).order(I).iter().all(|value| value.is_nan()));
-    // The pooling windows that contain NaN.
+    // Only the pooling windows that contain NaN are affected.
     let pooled = slopes(|x| x.max_pool(I, 2, &Window::new().stride(2)), &line([NAN, 1.0, 2.0, 3.0]));
     assert_same(&pooled, &[NAN, NAN, 0.0, 1.0]);
     let pooled = slopes(|x| x.adaptive_max_pool(I, 2), &line([NAN, 1.0, 2.0, 3.0]));
@@ -264,7 +259,6 @@ fn masked_queries() {
     assert_close(&bq, &dq);
     assert_close(&bk, &dk);
     assert_close(&bv, &dv);
-    // Higher derivatives too.
     let all = (q, k, v);
     check(|(q, k, v): &(Rows<Query>, Rows<Key>, Rows<Key>)| of(q, k, v, &mask), &all);
     check(
@@ -356,7 +350,6 @@ fn nothing_depends_on_nan() {
         let (x, weights) = with(value);
         for (name, f) in lines {
             assert_finite(name, value, &grad(|x| (f(x) * &weights).sum((I, J)), &x));
-            // Second derivatives too.
             let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum((I, J)), x) * &weights).sum((I, J));
             assert_finite(name, value, &grad(twice, &x));
         }
@@ -365,22 +358,20 @@ fn nothing_depends_on_nan() {
             let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum(I), x) * &weights).sum((I, J));
             assert_finite(name, value, &grad(twice, &x));
         }
-        // Sums of products of few and of many elements, for each factor.
         for size in [1, 2, 100] {
             let z: Tensor<f64, (I2, J)> = from_fn((I2.of(size), J.of(64)), |(i, j)| (i + j) as f64);
             let loss = |(z, x): (&Tensor<f64, (I2, J)>, &Lines)| ((z * x).sum(J) * &weights).sum((I, I2));
             let (dz, dx) = grad(loss, (&z, &x));
             assert_finite("the other factor of a product", value, &dz);
             assert_finite("a product", value, &dx);
-            // The sum contains the other products.
+            // The other lines still contribute.
             let rest = line([1.0, 0.0, 1.0]) * with(1.0).0;
             assert_close(&dz, &(rest.sum(I) * ones::<f64, _>(I2.of(size))).eval());
         }
-        // A factor whose elements each occur in several products.
+        // Each element of this factor occurs in several products.
         let roots = line([0.0, 1.0, 4.0]);
         let slopes = grad(|x| (x.sqrt() * line([0.0, 1.0, 2.0]) * with(1.0).0).sum((I, J)), &roots);
         assert_finite("a root", 0.0, &slopes);
-        // Windows.
         let filter: Tensor<f64, (Key,)> = from_vec(Key.of(2), vec![0.5, 2.0]);
         let of = |(x, w): (&Lines, &Tensor<f64, (Key,)>)| {
             (conv(x, w, (), J, Key, &Window::new()) * &weights).sum((I, J))
@@ -388,7 +379,6 @@ fn nothing_depends_on_nan() {
         let (dx, dw) = grad(of, (&x, &filter));
         assert_finite("conv", value, &dx);
         assert_finite("the filter of conv", value, &dw);
-        // A query of attention.
         let keys: Tensor<f64, (Query, J)> = from_fn((Query.of(4), J.of(64)), |(i, j)| 0.01 * (i * j) as f64);
         let values = (&keys).rename(J, Feat).eval();
         let of = |(q, k, v): (&Lines, &Tensor<f64, (Query, J)>, &Tensor<f64, (Query, Feat)>)| {

@@ -9,10 +9,10 @@ dims! { struct I; struct J; struct K; struct L; }
 
 type X = Tensor<f64, (I, J, K)>;
 
-/// Sizes of tensors, with lines of 0, 1, 5 and 600 elements.
+/// Sizes of `I`, `J` and `K`, including 0, 1 and 600.
 const SIZES: [[usize; 3]; 5] = [[2, 5, 3], [3, 1, 2], [2, 0, 3], [1, 600, 1], [1, 2, 600]];
 
-/// Elements between -2 and 2, in no particular order, none near 0 or near another.
+/// Elements between -2 and 2, in no particular order, none near 0 or near another element.
 fn tensor(sizes: [usize; 3], seed: usize) -> X {
     let [i, j, k] = sizes;
     let at = |at: usize| (at + 1009 * seed) * 3571 % 5003;
@@ -21,7 +21,6 @@ fn tensor(sizes: [usize; 3], seed: usize) -> X {
     from_vec((I.of(i), J.of(j), K.of(k)), elements.collect())
 }
 
-/// Checks a function for a tensor of each of the [`SIZES`].
 fn checked(f: &dyn Fn(&X) -> X) {
     for (at, sizes) in SIZES.into_iter().enumerate() {
         check(|x| f(x), &tensor(sizes, at));
@@ -61,10 +60,10 @@ fn shared_cotangents_are_not_overwritten() {
         let (first, second) = (pull(&dy), pull(&dy));
         assert_eq!(elements(&dy), before, "{name}");
         assert_eq!(elements(&first), elements(&second), "{name}");
-        // The value as its own cotangent.
+        // The value is its own cotangent.
         let (of_value, copy) = (pull(&y), from_vec((I.of(2), J.of(5), K.of(3)), elements(&y)));
         assert_eq!(elements(&of_value), elements(&pull(&copy)), "{name}");
-        // Two steps with the same cotangent.
+        // Two steps share a cotangent.
         let (_, pull_both) = vjp(|x| (work(x) + x.softmax(K)).eval(), &x);
         let (_, pull_softmax) = vjp(|x| x.softmax(K), &x);
         let expected = (&first + &pull_softmax(&dy)).eval();
@@ -101,7 +100,6 @@ fn running_products() {
         check(|x: &X| x.cumprod(K), &x);
         check(|x: &X| x.cumprod(J), &x);
         check(|x: &X| (x * x).cumprod(I), &x);
-        // One zero on a line, and several.
         let zeros = x.map(|x| if x.abs() < 0.5 { 0.0 } else { x }).eval();
         check(|x: &X| x.cumprod(K), &zeros);
         check(|x: &X| x.cumprod(J), &zeros);
@@ -232,7 +230,7 @@ fn norms() {
         }
     }
     checked(&|x| (x.norm(J) * x.norm((I, K)) * x).eval());
-    // A count has no slope.
+    // With `p = 0`, the norm is a count, which has no slope.
     check(|x: &X| (x.norm_p(J, 0.0) * x).eval(), &tensor([2, 5, 3], 1));
     let zero = zeros::<f64, _>(I.of(3));
     for p in [1.0, 2.0, 3.0] {
@@ -300,7 +298,7 @@ fn losses() {
     }
 }
 
-/// The cotangents of a few of many classes are not expanded with zeros.
+/// Cotangents of a few of the classes are not expanded with zeros.
 #[test]
 fn cross_entropies_of_many_classes() {
     for sizes in [[3, 40, 2], [1, 9, 4]] {
@@ -339,9 +337,7 @@ fn attention_by_parts() {
         let all = attended(heads, queries, keys, features);
         check(|(q, k, v): &Attended| attention(q, k, v, Feat, Key, 0.7, true), &all);
         check(|(q, k, v): &Attended| attention(q, k, v, Feat, Key, 0.7, Query.ge(Key)), &all);
-        // Computed operands, with one tensor in several roles.
         check(|(q, k, v): &Attended| attention(q * q, k + v, k * v, Feat, Key, 0.7, true), &all);
-        // Constants among the operands.
         let (q, k, v) = &all;
         check(|v: &Keys| attention(q, k, v, Feat, Key, 1.0, true), v);
         check(|k: &Keys| attention(q, k, v, Feat, Key, 1.0, true), k);
@@ -401,7 +397,7 @@ fn attention_with_masks_and_biases() {
         attention(q, k, v, Feat, Key, 0.7, (Query.ge(Key), bias))
     };
     check(alibi, &from_vec(Head.of(2), vec![0.5, 0.25]));
-    // A mask from a closure, which no program knows.
+    // Programs do not know the closure that computes this mask.
     let odd = |((q, k, v), _): &All| {
         let mask = (&mask).map(|allowed: bool| !allowed);
         attention(q, k, v, Feat, Key, 0.7, !mask)
@@ -441,7 +437,6 @@ macro_rules! differences {
     }};
 }
 
-/// Attention in several tiles.
 #[test]
 fn attention_in_tiles() {
     for [heads, queries, keys] in [[2, 300, 220], [1, 600, 220], [1, 2, 70_000]] {

@@ -13,15 +13,15 @@ dims! {
     struct Six = 6; struct Two = 2; struct Three = 3;
 }
 
-/// Elements with `I` and another dim, not contiguous.
+/// A tensor that is not contiguous.
 fn strided(n: usize) -> Tensor<f64, (I, N)> {
     let data =
         Array2::from_shape_fn((3, 2 * n + 1), |(i, j)| (((7 * i + 3 * j) * 5) % 17) as f64 / 8.5 - 1.0);
     data.reversed_axes().slice_move(s![1..;2, ..;-1]).into_tensor((I, N))
 }
 
-/// For each of these sizes of `I`, checks a function of a tensor with only `I`, of one with another
-/// dim, and of one that is not contiguous.
+/// For each of the sizes of `I`, checks a function for a tensor with only `I`, for one with `N`
+/// too, and for one that is not contiguous.
 macro_rules! along_i {
     ([$($n:expr),*], |$x:ident| $body:expr) => {$(
         check_curved(|$x: &Tensor<f64, (I,)>| $body, &randn(I.of($n), 1));
@@ -138,7 +138,6 @@ fn borrowed() {
         let part = y.view();
         (part.slice(I, 1..) - part.slice(I, ..-1)).eval()
     });
-    // Binds positional axes to dims again.
     check_curved(
         |x: &Tensor<f64, (I, N)>| {
             let y = x.order(I);
@@ -188,7 +187,6 @@ fn joined() {
         },
         &strided(4),
     );
-    // Constants next to a traced tensor.
     let constant = randn((I.of(2), N.of(3)), 8);
     check_curved(|x: &Tensor<f64, (I, N)>| concat(I, [&constant, x, &constant]), &strided(4));
 }
@@ -274,7 +272,6 @@ fn convolutions() {
         check(|(x, w): &(Image, Filter)| conv(x * 2.0, w.sin(), C, (H, W), (P, Q), &steps), &both);
         check(|(x, w): &(Image, Filter)| conv_transpose(x, w, C, (H, W), (P, Q), &steps), &both);
     }
-    // In groups, along one dim, with a single position, and with an empty batch.
     type Line = Tensor<f64, (C, G, H, N)>;
     type Filters = Tensor<f64, (C, G, O, P)>;
     for (n, h) in [(2, 5), (1, 2), (0, 3)] {
@@ -331,7 +328,7 @@ fn called_for_each_example() {
         &x,
     );
     check_curved(|x: &Tensor<f64, (I, N)>| map_each(x.view().seal(I), |one| (one * one).sum(I)).unseal(), &x);
-    // Some of the results are constants.
+    // One of the results is a constant.
     let constant = zeros::<f64, _>(I.of(4));
     check_curved(
         |x: &Tensor<f64, (I, N)>| {

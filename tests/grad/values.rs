@@ -314,7 +314,6 @@ fn a_loss_stays_a_tensor() {
     let (mut found, gradient) = loss_and_grad(loss, &mut w);
     found += 1.0;
     assert_eq!((found.order(()), gradient), (value + 1.0, expected));
-    // An error as a result.
     let error = try_loss_and_grad(|_: &Tensor<f64, (K, J)>| x.sum((I, K)), &w).unwrap_err();
     assert!(error.to_string().contains("does not depend on the parameter"), "{error}");
 }

@@ -1,5 +1,4 @@
-//! Expansions of macros give no warnings, even with clippy's pedantic lints, wherever a macro is
-//! called.
+//! Expansions of macros give no warnings, even with clippy's pedantic lints.
 
 #![deny(warnings, clippy::pedantic, unused, nonstandard_style, rust_2018_idioms)]
 
@@ -8,7 +7,6 @@ use std::ops::Add;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::{Element, Num};
 
-/// `out[i, j] = sum over k of a[i, k] * b[k, j]`, for any numbers.
 fn product<T: Num>(a: &Array2<T>, b: &Array2<T>) -> Array2<T> {
     tensor!([i, j] => sum[k](a[i, k] * b[k, j]))
 }

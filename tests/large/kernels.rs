@@ -8,7 +8,7 @@ use rayon::ThreadPoolBuilder;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Element;
 
-/// Rows that end inside a tile, at its end, and after it.
+/// Lengths of rows: less than a tile, one tile, and more.
 const LENGTHS: [usize; 7] = [0, 1, 3, 511, 512, 513, 1300];
 
 fn sample(at: usize) -> f32 {
@@ -42,8 +42,6 @@ fn operands_on_the_right_that_are_the_same_along_a_row() {
         let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
         let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
         assert_elements(&(xt * st + bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
-        // Broadcast operands on the left, as both operands of an inner operation, next to a full
-        // operand, and a position as an operand.
         assert_elements(&(st * xt - bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
         assert_elements(&(xt - st * bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
         assert_elements(&(xt * st + yt).order((i, j)), |a, b| x[[a, b]] * scale[a] + y[[a, b]]);
@@ -69,8 +67,6 @@ fn operands_on_the_right_at_computed_places() {
     }
 }
 
-/// Large transpositions, of lines with the same alignment and with different alignments, from and
-/// to parts of other arrays.
 #[test]
 fn large_transpositions() {
     fn transposed<T: Element + PartialEq>(rows: usize, columns: usize, value: fn(usize) -> T) {
@@ -90,8 +86,7 @@ fn large_transpositions() {
     transposed::<u64>(1024, 1031, |n| n as u64);
 }
 
-/// Rows of one operand with rows of another: blocks that extend past the result, sums of several
-/// partial sums, and operands in other layouts.
+/// The sizes give blocks that extend past the result, and sums of several partial sums.
 #[test]
 fn all_pairs_of_rows() {
     for (rows, columns, len) in [(1, 40, 3), (4, 32, 0), (5, 33, 7), (9, 70, 130), (6, 64, 400), (4, 31, 9)] {
@@ -118,7 +113,6 @@ fn all_pairs_of_rows() {
                 (0..len).map(|z| 2.0 * a[[x, z]].min(b[[y, z]])).fold(f32::MIN, f32::max)
             });
         }
-        // A position instead of one operand, and columns that are all equal.
         let positions = (xt - j.cast::<f32>()).abs().sum(d).order((i, j));
         assert_elements(&positions, |x, y| (0..len).map(|z| (a[[x, z]] - y as f32).abs()).sum());
         let first = b.row(0);
@@ -141,8 +135,7 @@ fn batches_of_pairs_of_rows() {
     assert_eq!(found, Array3::from_shape_fn((3, 5, 35), |(n, x, w)| place(n, x, w)));
 }
 
-/// Conditions on positions split rows into parts, which can be empty, at every position, and in
-/// lines of several tiles.
+/// Conditions on positions split rows into parts, which can be empty.
 #[test]
 fn choices_by_position() {
     for (rows, columns) in [(70, 64), (3, 63), (5, 1300), (1300, 70)] {
@@ -168,10 +161,8 @@ fn choices_by_position() {
     }
 }
 
-/// The same for large results, whose lines are written in parts. The position where the condition
-/// changes can go backwards or jump between lines; elements can have any size, be cast from smaller
-/// or larger ones, or be computed from two operands; and lines can be longer than the prefetch
-/// distance.
+/// Lines of large results are written in parts. The position where the condition changes can
+/// decrease or jump from line to line.
 #[test]
 fn large_choices_by_position() {
     for threads in [1, 2] {
@@ -268,8 +259,8 @@ fn products_into_reversed_memory() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
-/// Rows in memory are read in pairs where they are aligned alike: an odd number of rows, rows
-/// backwards, with gaps, and longer than the part that is summed at once.
+/// Rows that are aligned alike are read in pairs. The cases include an odd number of rows, rows
+/// backwards, gaps, and rows longer than the part that is summed at once.
 #[test]
 fn large_matrices_by_vectors() {
     // Small integers, whose sums are exact in any order.
@@ -326,8 +317,7 @@ fn few_rows_by_large_matrices() {
     }
 }
 
-/// Lines that end inside vectors, start anywhere, and are processed one after the other; and lines
-/// so long that they take another path.
+/// Lines end inside vectors and start anywhere. Very long lines take another path.
 #[test]
 fn softmax_of_lines() {
     for (rows, len) in [(1, 32), (2, 33), (5, 47), (3, 64), (4, 100), (2, 2048), (3, 2049), (3, 31)] {
@@ -368,8 +358,8 @@ fn softmax_of_lines() {
     }
 }
 
-/// Normalises such lines: with means far from 0, with means far from the first element, and with
-/// elements that are all equal.
+/// Lines with means far from 0, with means far from the first element, and with elements that are
+/// all equal.
 #[test]
 fn normalised_lines() {
     for len in [1, 2, 31, 33, 64, 100, 2049, 5000] {

@@ -44,7 +44,6 @@ fn reductions_of_large_matrices_are_those_of_loops() {
     }
 }
 
-/// Lines of even and odd lengths, few and many, with the matrix on either side.
 #[test]
 fn products_of_matrices_with_vectors_are_those_of_loops() {
     for (rows, columns) in [(517, 131), (3, 70_001), (129, 1024)] {
@@ -62,7 +61,6 @@ fn products_of_matrices_with_vectors_are_those_of_loops() {
     }
 }
 
-/// Interleaves a few lines, and separates them again: colour planes of images, and pixel shuffles.
 #[test]
 fn a_few_lines_are_interleaved_and_separated() {
     let byte = |x: f32| (100.0 * x) as i8 as u8;
@@ -128,7 +126,6 @@ fn a_row_that_is_looked_for_ahead_is_checked_like_any_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Bags of rows: few rows and many, narrow and wide.
     #[test]
     fn bags_of_rows_are_those_of_loops(
         bags in 0usize..12,
@@ -149,8 +146,6 @@ proptest! {
         }
     }
 
-    /// Lines that are read where they are, lines of a result that is modified in place, and lines
-    /// that are computed first.
     #[test]
     fn lines_are_those_of_loops((lines, len) in (1usize..5, 1usize..150)) {
         let x = matrix(lines, len);

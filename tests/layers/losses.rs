@@ -61,7 +61,6 @@ fn options_agree_with_pytorch() {
     compare("full_cross_entropy", all);
 }
 
-/// Without options, the results are those of `cross_entropy`.
 #[test]
 fn no_options_are_the_cross_entropy() {
     let (logits, labels) = given(false);

@@ -59,7 +59,7 @@ crate::operators! {
         loops: build(&[5], |at| (10 + 2 * at[0]) as T),
         along: [], keep: [],
         names: "arange" "numpy.arange" "arange";
-    /// Evenly spaced numbers, both ends included
+    /// Evenly spaced numbers from -1 to 3, both included
     linspace_of [f32 f64] () -> [I],
         call: linspace(I.of(5), -1.0 as T, 3.0),
         loops: build(&[5], |at| at[0] as T - 1.0),

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",
-        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and products without a sum are lazy; the others run immediately. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
+        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and `x * y` are lazy; the others run immediately. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
         operators: entries(),
     }
 }
@@ -172,7 +172,7 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 3)).at((I, K)).try_cosine_similarity(Array2::zeros((2, 3)).at((J, K)), K, -1.0)
             => "`cosine_similarity` with the epsilon -1.0: it must be 0 or more"],
         names: "cosine_similarity" "optax.cosine_similarity" "";
-    /// Vectors of length 1: `x / max(norm, eps)`
+    /// Vectors divided by their lengths: `x / max(norm, eps)`
     normalize [f32 f64 f16] (x: T [J I]) -> [I J],
         call: x.normalize(J, of(1e-8)),
         loops: crate::loops::along(x, 0, |x| {

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "They return one loss per prediction; reduce them with `.mean(B)` or `.sum(B)`. All are lazy, and reduced in the same pass, except two: `cross_entropy` computes `log_softmax` immediately, and `cross_entropy_with` runs immediately. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the result lacks; they can have fewer.",
+        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and reduced in the same pass. `cross_entropy` computes `log_softmax` immediately, and `cross_entropy_with` runs immediately. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
         operators,
     }
 }
@@ -44,20 +44,20 @@ mod elements {
         mse_loss [f32 i32 f16] (x, y), x.mse_loss(y), (x - y) * (x - y), "nn.functional.mse_loss(reduction='none')" "optax.squared_error";
         /// `|x - y|`: the absolute error
         l1_loss [f32 f64 f16] (x, y), x.l1_loss(y), (x - y).abs(), "nn.functional.l1_loss(reduction='none')" "optax.l1_loss";
-        /// Half the squared error near 0, linear farther away
+        /// Half the squared error where `|x - y| <= delta`, linear elsewhere
         huber_loss [f32 f64 f16] (x, y), x.huber_loss(y, of(1.5)), { let d = (x - y).abs(); if d <= 1.5 { d * d / 2.0 } else { 1.5 * (d - 0.75) } },
             "nn.functional.huber_loss(reduction='none')" "optax.huber_loss";
-        /// `huber_loss` divided by its bound
+        /// `huber_loss` with `delta = beta`, divided by `beta`; `l1_loss` if `beta` is 0
         smooth_l1_loss [f32 f64 f16] (x, y), x.smooth_l1_loss(y, of(0.5)), { let d = (x - y).abs(); if d < 0.5 { d * d } else { d - 0.25 } },
             "nn.functional.smooth_l1_loss(reduction='none')" "";
-        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, where each logarithm is at least -100
         bce_loss [f32 f64 f16] (x in Share, y in Share), x.bce_loss(y), -(y * x.ln() + (1.0 - y) * (1.0 - x).ln()),
             "nn.functional.binary_cross_entropy(reduction='none')" "";
-        /// `bce_loss` of `sigmoid(x)`
+        /// `ln(1 + e^x) - x * y`: `bce_loss` of `sigmoid(x)`, with unlimited logarithms
         bce_with_logits_loss [f32 f64 f16] (x, y in Share), x.bce_with_logits_loss(y),
             { let p = 1.0 / (1.0 + (-x).exp()); -(y * p.ln() + (1.0 - y) * (1.0 - p).ln()) },
             "nn.functional.binary_cross_entropy_with_logits(reduction='none')" "optax.sigmoid_binary_cross_entropy";
-        /// `y * (ln(y) - x)`
+        /// `y * (ln(y) - x)`, and 0 where `y` is 0 and `x` is not NaN
         kl_div_loss [f32 f64 f16] (x, y in Share), x.kl_div_loss(y), y * (y.ln() - x), "nn.functional.kl_div(reduction='none')" "";
     }
 }

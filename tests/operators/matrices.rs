@@ -15,7 +15,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "These need the feature `linalg`. They run immediately. A matrix has the two dims that you pass; all other dims are a batch. Elements are `f32` or `f64`, or complex numbers, for which there are no derivatives. `Triangular` is in `linalg::systems`.",
+        about: "These operators need the feature `linalg`. They run immediately. A matrix has the two dims that you pass; all other dims are a batch. Elements are `f32` or `f64` or, except in `eig`, complex numbers, for which there are no derivatives. `x^H` is the conjugate transpose; for real numbers, it is the transpose.",
         operators: entries(),
     }
 }
@@ -195,7 +195,7 @@ macro_rules! diagonal {
 }
 
 crate::operators! {
-    /// The lower factor `l` of `(x + x^T) / 2 = l l^T`
+    /// The lower triangular factor `l`: `(x + x^H) / 2 = l l^H`
     cholesky [f32 f64] (x: T [J C]) -> [C J],
         call: shown!(x.cholesky(J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(t(&lower_factor(&symmetric(&regular(x))))),
@@ -210,7 +210,7 @@ crate::operators! {
                 => "`cholesky`: the matrix at K = 1 is not positive definite",
         ],
         names: "linalg.cholesky" "numpy.linalg.cholesky" "linalg.cholesky";
-    /// The inverse; its columns have the dim of the rows of `x`
+    /// The inverse; its rows are along `C`, its columns along `J`
     inverse [f32 f64] (x: T [J C]) -> [C J],
         call: shown!(x.inverse(J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(solved(&regular(x), &identity(4))),
@@ -314,7 +314,7 @@ crate::operators! {
         loops: array_of!(orthogonal(&regular(x)).1.into_iter().map(|row| row.into_iter().map(f64::abs).collect()).collect()),
         along: [I J], keep: [I J],
         names: "linalg.qr(mode='r')" "numpy.linalg.qr(mode='r')" "linalg.qr(mode='r')";
-    /// Eigenvalues and eigenvectors of `(x + x^T) / 2`
+    /// Eigenvalues and eigenvectors of `(x + x^H) / 2`
     eigh [f32 f64] (x: T [J C]) -> [J D],
         call: shown!(x.eigh(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| {
             let (w, v) = found;
@@ -336,7 +336,7 @@ crate::operators! {
         },
         along: [J C], keep: [J C],
         names: "linalg.eigvalsh" "numpy.linalg.eigvalsh" "linalg.eigvalsh";
-    /// The eigenvalues and eigenvectors of any square matrix
+    /// The eigenvalues and eigenvectors of any real square matrix
     eig [f64 f32] (x: T [J C]) -> [],
         call: shown!(x.eig(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| found.0.abs().prod(C)),
         loops: scalar_of!(expanded(&regular(x))),
@@ -372,7 +372,7 @@ crate::operators! {
         loops: scalar_of!(greatest(&regular(x))),
         along: [J I], keep: [J I],
         names: "linalg.svdvals" "numpy.linalg.svdvals" "linalg.svdvals";
-    /// The pseudoinverse; its columns have the dim of the rows of `x`
+    /// The pseudoinverse; its rows are along `I`, its columns along `J`
     pinv [f32 f64] (x: T [J I]) -> [I J],
         call: shown!(x.pinv(J, I); where { let x = diagonal!(x, J = 4, I = 3); }),
         loops: array_of!(pseudoinverse(&regular(x))),
@@ -418,7 +418,7 @@ crate::operators! {
         along: [J C], keep: [J C],
         errors: [array![[1.0, 2.0], [2.0, 4.0]].at((J, C)).try_matrix_power(J, C, -1) => "`matrix_power`: the matrix is singular"],
         names: "linalg.matrix_power" "numpy.linalg.matrix_power" "linalg.matrix_power";
-    /// The exponential `1 + a + a a / 2 + ..`
+    /// The exponential `1 + x + x x / 2 + ..`
     expm [f32 f64] (x: T [J C]) -> [J C],
         call: shown!(x.expm(J, C); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: array_of!(exponential(&regular(x))),

@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows, which are views. Without padding, nothing is copied. Pooling takes one pass over the input; adaptive pooling takes one for each dim. A normalisation takes the dims to normalise over: with the dims of an image, `layer_norm` is an instance norm. Multiply the result by a scale and add a bias as usual. `attention` is in the section on reductions.",
+        about: "A convolution is one contraction over windows, which are views. `layer_norm` takes the dims to normalise over: with the dims of an image, it is an instance norm. Multiply the result by a gain and add a bias, or call `layer_norm_affine`. `attention` is in the section on reductions.",
         operators: entries(),
     }
 }
@@ -329,7 +329,7 @@ crate::operators! {
         }),
         along: [H W], keep: [],
         names: "nn.functional.instance_norm" "nn.standardize" "";
-    /// `layer_norm` times a gain, plus a bias
+    /// `layer_norm` times a gain, plus a bias; both can have only dims of `x`
     layer_norm_affine [f32 f64] (x: T [B C H], gain: T [C], bias: T [H]) -> [B C H],
         call: x.layer_norm_affine((C, H), of(1e-3), gain, bias),
         loops: build(x.shape(), |at| {
@@ -350,7 +350,7 @@ crate::operators! {
         along: [C], keep: [],
         errors: [image().at((C, H)).try_rms_norm(C, -1.0) => "`rms_norm` with the epsilon -1.0: it must be 0 or more"],
         names: "nn.functional.rms_norm" "" "";
-    /// `layer_norm` over groups of channels and over dims
+    /// `layer_norm` over each group of channels and over dims
     group_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
         call: x.group_norm(C, 2, H, of(1e-3)),
         loops: build(x.shape(), |at| {
@@ -399,8 +399,8 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The
-    /// seed and the indices decide which
+    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`; `7` is
+    /// the seed
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {

@@ -12,8 +12,8 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",
-        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy and fused; an index that is out of range is an error when its element is read. \
-                The others run immediately. The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`.",
+        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy and fused. In `take`, an index that is out of range is an error when its element is read. \
+                The others run immediately. The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs.",
         operators: entries(),
     }
 }
@@ -43,7 +43,7 @@ crate::operators! {
         loops: build(&[ids.len()], |at| x[[ids[[at[0]]], at[0]]]),
         along: [J], keep: [],
         names: "gather" "numpy.take_along_axis" "choose";
-    /// Rows of a table: `out[i, d] = table[ids[i], d]`
+    /// Rows of a table: `out[i, l, d] = table[ids[i, l], d]`
     embedding [f32 f64 f16] (table: T [V D], ids: usize [I L] in Below("V")) -> [I L D],
         call: table.take(V, ids),
         loops: build(&[ids.shape()[0], ids.shape()[1], table.shape()[1]], |at| table[[ids[[at[0], at[1]]], at[2]]]),
@@ -73,7 +73,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_scatter_add(J, V.of(2), ndarray::array![0usize, 1, 2, 1].at(J))
             => "index 2 of dim `V` is out of range for an axis of size 2"],
         names: "scatter_add" "ops.segment_sum" "add.at";
-    /// `out[ids[k]] = x[k]`, starting from a constant; of equal `ids`, the last one wins
+    /// `out[i, ids[k, i]] = x[k]`, starting from a constant; of equal `ids`, the last one wins
     scatter [f32 i32 f16] (x: T [K], ids: usize [K I] in Below("V")) -> [I V],
         call: x.scatter(K, V.of(7), ids, of(9.0)),
         loops: {
@@ -124,7 +124,7 @@ crate::operators! {
         loops: build(&[7, ids.shape()[0], ids.shape()[1]], |at| if ids[[at[1], at[2]]] == at[0] { 1 as T } else { 0 as T }),
         along: [V], keep: [],
         names: "nn.functional.one_hot" "nn.one_hot" "eye[ids]";
-    /// `x`, and a constant where the mask is true
+    /// A constant where the mask is true, else `x`
     masked_fill [f32 i32 f16] (x: T [I J], mask: bool [J]) -> [I J],
         call: x.masked_fill(mask, of(7.0)),
         loops: build(x.shape(), |at| if mask[[at[1]]] { 7 as T } else { x[[at[0], at[1]]] }),
@@ -143,7 +143,7 @@ crate::operators! {
             ndarray::array![true, true, true].at(I).try_nonzero(I, n).map(|_| ())
         } => "dim `n` has 3 elements already; a result of unknown size needs a new dim"],
         names: "nonzero" "numpy.flatnonzero" "flatnonzero";
-    /// The elements where the mask is true
+    /// The elements where the mask is true; pass all dims of the mask
     masked_select [f32 i32 f16] (x: T [I K J], mask: bool [I J] @alone) -> [V K],
         call: shown!(x.masked_select(mask, (I, J), n); where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {

@@ -552,9 +552,8 @@ macro_rules! tuples {
     };
 }
 
-/// How many calls of a function of numbers an inner loop makes: enough for it to be vectorized
-/// where that is possible, and few enough for copies of the numbers to stay in the first-level
-/// cache.
+/// How many calls of a function of numbers an inner loop makes: enough to vectorize the loop where
+/// possible, and few enough for copies of the numbers to stay in the first-level cache.
 const NUMBERS_AT_ONCE: usize = 256;
 
 macro_rules! several {

@@ -1,4 +1,5 @@
-//! The fallback: functions that cannot run for all examples together are called once for each.
+//! The fallback: functions that cannot run for all examples together are called once for each
+//! example.
 
 use super::closed::EndsInRest;
 use crate::creation::positions::of_example;
@@ -267,7 +268,7 @@ pub trait Apiece {
     fn size(&self, id: u64) -> Option<usize>;
 }
 
-/// A set whose axes are those that a function sees, then those in its rest.
+/// The axes of a sealed tensor: those that a function sees, then those in the rest.
 struct Sealed<'x> {
     keys: &'static Keys,
     axes: &'x [Axis],

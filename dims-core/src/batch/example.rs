@@ -21,7 +21,7 @@ pub trait Example {
     type Elem: Element;
     /// The dims of one example.
     type Dims: Dims;
-    /// Its positional axes.
+    /// The positional axes of one example.
     type Rank: Rank;
 }
 

@@ -232,7 +232,6 @@ macro_rules! numbers {
     )*};
 }
 
-/// Makes room for more results.
 #[cold]
 fn grow<T>(results: &mut Vec<T>) -> Result<(), DimError> {
     let too_large = |_| DimError::TooLarge { dims: "the results of a function of numbers".into() };

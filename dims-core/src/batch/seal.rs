@@ -105,8 +105,8 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// (Batch, Seq, Feat)  .seal((Seq, Feat))  (Seq, Feat, Rest<(Batch,)>)
     /// ```
     ///
-    /// Nothing is copied. [`unseal`](Named::unseal) is the inverse. Functions with `#[batched]`
-    /// call both themselves.
+    /// Nothing is copied. [`unseal`](Named::unseal) is the inverse. A function with `#[batched]`
+    /// seals its arguments and unseals its result itself.
     ///
     /// # Panics
     ///

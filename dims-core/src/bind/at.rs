@@ -305,7 +305,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
-    /// To bind several dims, bind one after the other. This copies nothing either:
+    /// To bind several dims, bind one after the other:
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -31,7 +31,6 @@ pub struct UpdatedElements {
 
 type UpdateSteps = fn(&UpdateProgram, &[Arc<dyn Held>], usize, Origin) -> Result<UpdatedElements, Error>;
 
-/// The function that runs an update.
 static UPDATED: Linked<UpdateSteps> = Linked::new();
 
 /// Links the code that updates need.
@@ -132,7 +131,6 @@ pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buff
     Ok(Buffer::traced(vec![sum], node))
 }
 
-/// The sum of the squares of all elements.
 pub(in crate::trace) struct SumOfSquares {
     pub(in crate::trace) operands: Vec<Field>,
 }

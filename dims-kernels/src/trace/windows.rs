@@ -138,7 +138,7 @@ fn beside_zeros<T: ProgramOutput + Real>(
 }
 
 /// The elements of another factor along loops of these sizes, from the last offset of each window
-/// to the first; `None` if one of them is not finite.
+/// to the first; `None` if an element is not finite.
 fn reversed<T: ProgramOutput + Real>(
     factor: &Field,
     windows: &[WindowLoops],

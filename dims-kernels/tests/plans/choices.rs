@@ -1,5 +1,4 @@
-//! Choices made from bytes: each takes the next one or two bytes; after the last byte, all choices
-//! are the first option.
+//! Choices made from bytes, which are followed by endless zeros.
 
 /// A source of choices.
 pub struct Choices<'b> {
@@ -32,7 +31,7 @@ impl<'b> Choices<'b> {
         least + self.below(most - least + 1)
     }
 
-    /// True once in `count` times.
+    /// True for one of `count` options.
     pub fn once_in(&mut self, count: usize) -> bool {
         self.below(count) == count - 1
     }
@@ -51,8 +50,8 @@ impl<'b> Choices<'b> {
         numbers
     }
 
-    /// Sizes of axes, at most `most` each, and sometimes 0 or 1. The axes have at most `positions`
-    /// positions.
+    /// Sizes of axes: usually at most 7, sometimes up to `most`. Together the axes have at most
+    /// `positions` positions.
     pub fn sizes(&mut self, axes: usize, most: usize, positions: usize) -> Vec<usize> {
         let mut left = positions;
         (0..axes)

@@ -58,7 +58,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
             varies.fold(0, |axes, axis| axes | 1 << axis)
         })
         .collect();
-    // (Other contractions run as fused loops, and so do all with an empty axis.)
+    // Other contractions run as fused loops.
     if !is_worthwhile(&supports, &sizes, &kept) {
         return;
     }

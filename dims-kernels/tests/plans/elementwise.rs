@@ -15,7 +15,7 @@ use typed_dims_kernels::memory::freed::Freed;
 use typed_dims_kernels::ops::{Add, Mul, Neg};
 use typed_dims_kernels::scalar::Signed;
 
-/// `-(a + b) * 3`, in the order of some axes.
+/// `-(a + b) * 3`, with the axes of the result in any order.
 pub fn elementwise(choices: &mut Choices<'_>) {
     match choices.below(3) {
         0 => pass::<f64>(choices),

@@ -1,8 +1,7 @@
-//! Compares the crate's public functions, which take pointers, sizes and strides, with slow,
-//! obvious loops.
+//! Compares functions of the crate that take elements, sizes and strides with slow, obvious loops.
 //!
-//! A case is made of bytes, from which it takes its [choices](choices::Choices). Property tests
-//! generate random bytes; as a fuzz target, this same file takes those of libFuzzer.
+//! A case takes its [choices](choices::Choices) from bytes. Property tests generate random bytes;
+//! if this file is compiled as a fuzz target, libFuzzer generates them.
 
 #![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are not compiled there.
 
@@ -20,7 +19,6 @@ use choices::Choices;
 /// A property that holds for all choices, with its name.
 type Property = (&'static str, fn(&mut Choices<'_>));
 
-/// All properties.
 const PROPERTIES: &[Property] = &[
     ("products", products::products),
     ("batches", products::batches),

@@ -11,7 +11,7 @@ use typed_dims_kernels::scalar::Element;
 pub trait Value: Copy + PartialEq + std::fmt::Debug {
     /// A value that results never have: it surrounds the elements, and fills memory for results.
     const POISON: Self;
-    /// A small integer; its absolute value for unsigned types.
+    /// A value made from a small integer.
     fn of(number: i8) -> Self;
     /// Whether both are equal, where NaN equals NaN.
     #[allow(clippy::eq_op)] // only NaN is unequal to itself
@@ -85,7 +85,6 @@ impl<T: Value> Placed<T> {
             }
         }
         let mut placed = Placed { memory: Vec::new(), origin, sizes: sizes.to_vec(), strides };
-        // (There may be no elements.)
         let last = placed.positions().map(|at| placed.place(&at)).max();
         placed.memory = vec![T::POISON; last.map_or(before, |last| last + 1)];
         let mut number = choices.numbers();
@@ -96,7 +95,6 @@ impl<T: Value> Placed<T> {
         placed
     }
 
-    /// All positions of the axes.
     pub fn positions(&self) -> impl Iterator<Item = Vec<usize>> + use<T> {
         positions(&self.sizes)
     }
@@ -121,7 +119,6 @@ impl<T: Value> Placed<T> {
         self.memory.as_ptr().wrapping_add(self.origin)
     }
 
-    /// A mutable pointer to the element at the origin of the axes.
     pub fn start_mut(&mut self) -> *mut T {
         self.memory.as_mut_ptr().wrapping_add(self.origin)
     }
@@ -141,7 +138,7 @@ impl<T: Value> Placed<T> {
     }
 
     /// A reader of the elements along the next row of a nest, for a run over this nest. The nest
-    /// was made of axes of these sizes, and the row of these strides.
+    /// must have been made from `sizes`, and its row from `strides`.
     pub fn reader<'k>(&'k self, operands: &mut OperandRows<'k>) -> Strided<'k, T, ()>
     where
         T: Element,

@@ -22,8 +22,8 @@ pub fn products(choices: &mut Choices<'_>) {
     }
 }
 
-/// Classes of rows, sums and columns, chosen so that each route gets products, long sides are
-/// combined with short ones, and no case takes long.
+/// Classes of the numbers of rows, terms of a sum, and columns: each route gets products, long
+/// sides are combined with short ones, and no case takes long.
 const CLASSES: [[usize; 3]; 16] = [
     [0, 1, 1],
     [1, 0, 1],

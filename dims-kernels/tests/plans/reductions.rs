@@ -13,7 +13,7 @@ use typed_dims_kernels::reduce::reducers::{ArgExtremum, Max, Min, Prod, Sum};
 use typed_dims_kernels::reduce::{Reducer, reduce};
 use typed_dims_kernels::scalar::{Num, Ordered};
 
-/// Axes, some of which are kept, in some order, and the others reduced.
+/// Axes that are kept, in some order, and axes that are reduced.
 struct Axes {
     sizes: Vec<usize>,
     kept: Vec<usize>,
@@ -98,7 +98,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
                 };
                 (0..group.len()).fold(None, better).unwrap_or(usize::MAX)
             };
-            // (The result is a position along one axis, so there must not be several.)
+            // The result is a position along one axis: several axes cannot be reduced at once.
             if axes.reduced.len() <= 1 {
                 check(&axes, &x, ArgExtremum::<true>, first);
             }

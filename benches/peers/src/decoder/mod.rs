@@ -146,7 +146,8 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
             }
             let errors = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
             // Keeps NaN, which `f32::max` would drop.
-            let error = errors.fold(0.0_f32, |most, error| if error <= most { most } else { error }) / scale;
+            let greatest = |most: f32, error: f32| if most.is_nan() || error <= most { most } else { error };
+            let error = errors.fold(0.0, greatest) / scale;
             eprintln!("{name}: scores of {count} text(s) with the cache differ from ours by {error:.1e}");
             if error.is_nan() || error > OF_SCORES {
                 return Err(format!("{name}: scores of {count} text(s) differ by {error} of the largest"));

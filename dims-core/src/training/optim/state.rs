@@ -139,6 +139,7 @@ impl<P: Parameters> State<P> {
     /// # Panics
     ///
     /// If the number of steps of the optimizer depends on inputs of a recorded function.
+    #[track_caller]
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }

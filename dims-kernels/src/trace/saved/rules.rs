@@ -1,4 +1,4 @@
-//! Converts rules to data and back. Everything that a rule relies on is checked here.
+//! Converts rules to data and back. A restored rule is checked.
 
 use super::read::{are_distinct, check, covers_all, volume};
 use super::write::elements_around;
@@ -22,7 +22,6 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 impl SavedRule {
-    /// The fields that the rule reads.
     pub(super) fn fields(&self) -> Vec<&SavedField> {
         match self {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => vec![&own.field],
@@ -40,7 +39,6 @@ impl SavedRule {
         }
     }
 
-    /// The fields that the rule reads, mutably.
     pub(super) fn fields_mut(&mut self) -> Vec<&mut SavedField> {
         match self {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => vec![&mut own.field],
@@ -72,7 +70,7 @@ impl SavedAttention {
 }
 
 impl RecordingWriter {
-    /// A rule of this layer as data.
+    /// A rule of this layer as data; `None` for other rules.
     pub(super) fn rule(&mut self, rule: &dyn Any) -> Option<SavedRule> {
         if let Some(rule) = rule.downcast_ref() {
             return Some(SavedRule::Reduction(self.reduction(rule)));
@@ -170,7 +168,6 @@ fn lines(rule: &LineRule, field: SavedField) -> SavedLines {
     }
 }
 
-/// Checks that the result of a rule has the type and the length of its step.
 fn check_result(of: SavedType, dtype: DType, len: usize) -> Result<(), Error> {
     check((of.dtype, of.len) == (dtype, len), "a step has another type or length than its result")
 }
@@ -189,7 +186,7 @@ pub(crate) fn check_whole(field: &Field, dtype: DType, len: usize) -> Result<(),
 }
 
 impl RecordingReader<'_> {
-    /// A rule of this layer.
+    /// Restores a rule of this layer.
     pub(super) fn rule(&self, saved: &SavedRule, of: SavedType) -> Result<Box<dyn Rule>, Error> {
         match saved {
             SavedRule::Reduction(saved) => Ok(Box::new(self.restored_reduction(saved, of)?)),
@@ -320,7 +317,6 @@ impl RecordingReader<'_> {
         }
     }
 
-    /// A reduction.
     pub(crate) fn restored_reduction(
         &self,
         saved: &SavedReduction,
@@ -353,7 +349,7 @@ impl RecordingReader<'_> {
             },
         };
         check(is_right, "a reduction has another element type")?;
-        // If loops have no positions, nothing has checked that the first offset is in the table.
+        // If a loop is empty, nothing has checked that the first offset is in the table.
         let has_table = field.operands.iter().any(|own| own.place.table.is_some());
         check(!has_table || !field.sizes.contains(&0), "a reduction of no elements looks up offsets")?;
         let needs_elements = matches!(reduction, ArgMax | ArgMin | Max | Min);
@@ -372,7 +368,6 @@ impl RecordingReader<'_> {
         let field = self.field(field)?;
         is_permutation(&field, order)?;
         are_distinct(lines, field.sizes.len())?;
-        // The loops of a line are adjacent in the order.
         let first = order.iter().position(|axis| lines.contains(axis)).unwrap_or(0);
         let along = order.get(first..first + lines.len()).unwrap_or(&[]);
         check(

@@ -1,11 +1,10 @@
-//! Reductions and work along lines by name.
+//! The saved names of reductions and of work along lines.
 
 use crate::ops::code::{LineWork, ReductionKind};
 use smallvec::SmallVec;
 
 impl ReductionKind {
-    /// The saved name of the reduction, and the bits of its constants: see
-    /// [`of_words`](Self::of_words).
+    /// The saved name of the reduction, and the bits of its constants.
     pub(super) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
         let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
         match self {
@@ -52,7 +51,7 @@ impl ReductionKind {
 }
 
 impl LineWork {
-    /// The saved name of the work, and the bits of its constants: see [`of_words`](Self::of_words).
+    /// The saved name of the work, and the bits of its constants.
     pub(super) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
         let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
         match self {

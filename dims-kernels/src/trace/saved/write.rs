@@ -23,9 +23,8 @@ use core::any::Any;
 /// Saves the rules of higher layers; `None` for others.
 pub(crate) type SaveRule<'s> = &'s dyn Fn(&dyn Any, &mut RecordingWriter) -> Option<SavedRule>;
 
-/// Writes a recording as data.
 pub(crate) struct RecordingWriter {
-    /// The numbers of inputs and steps that depend on them.
+    /// The numbers of the inputs and of the steps that depend on them, by the ids of their nodes.
     values: BTreeMap<u64, usize>,
     /// The number of each constant, by the address of its [`Held`].
     of_constants: BTreeMap<usize, usize>,
@@ -42,7 +41,6 @@ pub(crate) struct RecordingWriter {
 const CONSTANTS: usize = usize::MAX / 2;
 
 impl RecordingWriter {
-    /// The recording as data. `others` saves the rules of higher layers.
     pub(crate) fn write(recording: &Recording, others: SaveRule<'_>) -> Result<SavedRecording, Error> {
         let mut writer = RecordingWriter {
             values: recording.inputs.iter().enumerate().map(|(at, node)| (node.id, at)).collect(),
@@ -122,7 +120,6 @@ impl RecordingWriter {
         SavedPlace { offset: *offset, strides: strides.to_vec(), table }
     }
 
-    /// The number of a table.
     fn table(&mut self, table: &Table) -> usize {
         let address = Arc::as_ptr(&table.offsets).cast::<()>().addr();
         if let Some(&number) = self.of_tables.get(&address) {
@@ -144,7 +141,6 @@ impl RecordingWriter {
         self.tables.len() - 1
     }
 
-    /// The number of a value.
     pub(crate) fn value(&mut self, held: &Arc<dyn Held>) -> usize {
         match held.node().and_then(|node| self.values.get(&node.id)) {
             Some(&number) => number,
@@ -211,15 +207,14 @@ fn not_saved(operation: &str) -> Error {
 pub struct DescribedValue {
     /// The axes of the elements, from the outermost in memory to the innermost, if they are known.
     pub axes: Option<NodeAxes>,
-    /// The operation that computed it.
+    /// The operation that computed the value, or `"input"`.
     pub operation: &'static str,
     /// The location of the operation in the user's program.
     pub origin: Origin,
 }
 
 impl Recording {
-    /// The steps that depend on an input. The result of a step that reads only constants is a
-    /// constant.
+    /// The steps that depend on an input. The result of any other step is saved as a constant.
     fn steps_of_inputs(&self) -> Vec<&Arc<Node>> {
         let mut known: BTreeSet<u64> = self.inputs.iter().map(|node| node.id).collect();
         let mut depends = |node: &&Arc<Node>| {
@@ -380,7 +375,6 @@ pub fn elements_of_bytes<T: Element>(bytes: &[u8]) -> Option<Vec<T>> {
     elements.downcast::<Vec<T>>().ok().map(|elements| *elements)
 }
 
-/// The bytes of all elements.
 fn elements_of(held: &Arc<dyn Held>, dtype: DType) -> Vec<u8> {
     fn of<T: SavedElement>(held: &Arc<dyn Held>) -> Vec<u8> {
         let buffer = Buffer::<T>::of_held(held).expect("the memory has its type");
@@ -403,7 +397,6 @@ pub(super) fn elements_around(held: &Arc<dyn Held>, dtype: DType, parts: &[Part]
         loop {
             let start = place.position(&at) * width;
             bytes[start..start + width].fill(0);
-            // The next position.
             let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < field.sizes[axis]) else {
                 break;
             };

@@ -104,8 +104,7 @@ fn with_shared_operands_are_dropped_once() {
     });
 }
 
-/// A long chain of buffers, as in an optimizer loop that forgets to detach. Only the vector of the
-/// last one is taken.
+/// A long chain, as in an optimizer loop that forgets to detach.
 #[test]
 fn whose_last_elements_are_taken() {
     on_a_small_stack(|| {

@@ -37,8 +37,6 @@ fn elements_are_found_by_their_addresses() {
     assert_eq!(id_of(&local), None);
 }
 
-/// After a traced buffer has been dropped, it is no longer found at its address, and neither is
-/// memory that is reused without tracing.
 #[test]
 fn what_is_dropped_is_found_no_more() {
     for _ in 0..100 {
@@ -66,8 +64,7 @@ fn without_elements() {
     assert_eq!(id_of(&some[0]), Some(some.node().unwrap().id));
 }
 
-/// Many threads trace, look up and drop buffers at the same time. Each finds its own memory, and memory
-/// that other threads sent.
+/// Each thread finds its own buffers and those that other threads sent.
 #[test]
 fn on_many_threads() {
     const THREADS: usize = 8;
@@ -98,7 +95,7 @@ fn on_many_threads() {
                         own.drain(..7);
                     }
                 }
-                // Until all threads arrive here, others may still send to this one.
+                // Keeps the receiver alive until no thread sends any more.
                 barrier.wait();
             });
         }

@@ -157,7 +157,6 @@ fn drawn(size: core::ops::Range<usize>) -> impl Strategy<Value = Drawn> {
     })
 }
 
-/// All positions of loops.
 fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
     sizes.iter().fold(vec![vec![]], |all, &size| {
         let more = |at: &Vec<usize>| (0..size).map(|x| [&at[..], &[x]].concat()).collect::<Vec<_>>();
@@ -261,7 +260,6 @@ impl Drawn {
     }
 }
 
-/// Runs parts and compares them with the loops.
 fn check<T>(parts: &[Drawn], epsilon: f64) -> Result<(), TestCaseError>
 where
     f64: CastTo<T>,
@@ -339,7 +337,7 @@ fn half_precisions_accumulate_in_single_precision() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Parts large enough for several tiles, and sums of products that are worth a contraction.
+    /// Some parts span several tiles, and some sums of products are worth a contraction.
     #[test]
     fn large_parts_are_their_loops(part in drawn(9..40)) {
         check::<f64>(&[part], 1e-12)?;
@@ -418,8 +416,7 @@ fn infinite_factors_of_windows() {
     assert_eq!(run([1.0, inf]), (vec![1.0, inf, inf, inf, inf], false));
 }
 
-/// Products of matrices, summed along different loops. Factors are either in memory or computed
-/// first.
+/// Sums along different loops. Factors are either in memory or computed first.
 #[test]
 fn products_of_matrices() {
     let sizes = [33, 70, 41];
@@ -486,7 +483,6 @@ fn places_outside_are_refused() {
     assert!(run(inside(), table, 6).is_err());
 }
 
-/// Results of traced elements are traced only if requested.
 #[test]
 fn traces_are_recorded_on_demand() {
     let node = Node::variable(DType::F64, 3, None, &Arc::default());

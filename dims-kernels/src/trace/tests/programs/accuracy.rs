@@ -16,20 +16,20 @@ const ULPS: [f64; 2] = [4.0, 8.0];
 
 /// Operations that are less accurate, with the reason.
 const WIDER: &[(&str, [f64; 2])] = &[
-    // Near -0.75, -1.28 and 1.46, the two parts of these derivatives cancel.
+    // These derivatives are 0 near -0.75, -1.28 and 1.46, where their terms cancel.
     ("Gelu", [10.0, 150.0]),
     ("Silu", [10.0, 50.0]),
     ("LnGamma", [4.0, 100.0]),
-    // Rounding `u` makes `e^-u` inaccurate by about `u` units, and `u` may be 30. In `GeluTanh`,
-    // `-u` is the argument of the sigmoid. In `LogAddExp`, `u` is the distance of the operands.
+    // Rounding `u` makes `e^-u` inaccurate by about `u` units in the last place, and `u` may be 30.
+    // In `GeluTanh`, `-u` is the argument of the sigmoid. In `LogAddExp`, `u` is the distance
+    // between the operands.
     ("GeluTanh", [50.0, 50.0]),
     ("LogAddExp", [4.0, 30.0]),
     // The exponent minus 1 is rounded.
     ("Powf", [4.0, 50.0]),
 ];
 
-/// The name and the constant of an operation such as `Elu(0.5)`, as [`UnaryOpcode::of_words`] takes
-/// them.
+/// The name and the constant of an operation such as `Elu(0.5)`, as `of_words` takes them.
 fn words(name: &str) -> (&str, Vec<u64>) {
     let Some((name, constant)) = name.split_once('(') else { return (name, Vec::new()) };
     let constant = constant.trim_end_matches(')');
@@ -40,7 +40,7 @@ fn words(name: &str) -> (&str, Vec<u64>) {
     (name, vec![word])
 }
 
-/// The operation of a line, with the number of its operands.
+/// The program of an operation, and the number of the operation's operands.
 fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
     let (base, words) = words(name);
     if let Some(op) = UnaryOpcode::of_words(base, &words) {

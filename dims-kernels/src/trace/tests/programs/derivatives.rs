@@ -75,7 +75,7 @@ fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, 
     }
 }
 
-/// Points away from kinks and from integers and halves.
+/// Points in the range, chosen to avoid kinks, integers and halves.
 fn points(range: &Range<f64>) -> Vec<[f64; 2]> {
     (0..9).map(|at| [range.start + (range.end - range.start) * (f64::from(at) + 0.37) / 9.1, 0.0]).collect()
 }
@@ -94,7 +94,7 @@ fn binary(op: BinaryOpcode) -> ScalarProgram {
     })
 }
 
-/// Operations that are not in the table, and further constants.
+/// Operations that are not in the table.
 const FURTHER: &[(UnaryOpcode, Range<f64>)] = &[
     (UnaryOpcode::Powi(0), -2.0..2.0),
     (UnaryOpcode::Powi(1), -2.0..2.0),
@@ -114,7 +114,6 @@ const FURTHER: &[(UnaryOpcode, Range<f64>)] = &[
     (UnaryOpcode::Bell(0.5), -3.0..3.0),
 ];
 
-/// The derivatives of operations on one operand, up to the third order.
 #[test]
 fn of_operations_on_one_operand() {
     let table = UNARY.iter().flat_map(|(op, ranges)| ranges.iter().map(move |range| (op, range)));
@@ -135,11 +134,10 @@ fn tests_have_none() {
     }
 }
 
-/// See `FURTHER`.
+/// An operation with another constant, and one that is not in the table.
 const FURTHER_OF_TWO: &[(BinaryOpcode, [Range<f64>; 2])] =
     &[(BinaryOpcode::SmoothL1(0.0), [-3.0..3.0, -2.0..2.0]), (BinaryOpcode::Chain, [-3.0..3.0, -2.0..2.0])];
 
-/// The derivatives of operations on two operands, up to the second order.
 #[test]
 fn of_operations_on_two_operands() {
     let table = BINARY.iter().flat_map(|(op, ranges)| ranges.iter().map(move |ranges| (op, ranges)));
@@ -271,7 +269,7 @@ fn of_the_second_order_at_removable_gaps() {
     assert_eq!(second(&binary(BinaryOpcode::Xlogy), 0, 1, [0.0, 4.0]), 0.25);
 }
 
-/// Neither infinite slopes nor branches that are not taken make a gradient NaN.
+/// A branch that is not taken does not make a gradient NaN, even if its slope is infinite.
 #[test]
 fn what_is_not_taken_does_not_count() {
     let program = written(|build| {
@@ -286,7 +284,6 @@ fn what_is_not_taken_does_not_count() {
     assert!((slope_at(&program, 0, [2.0, 0.0]) - 0.25).abs() < 1e-12);
 }
 
-/// An operand that is read several times, by registers of several kinds.
 #[test]
 fn of_casts_and_of_operands_that_are_read_twice() {
     let program = written(|build| {

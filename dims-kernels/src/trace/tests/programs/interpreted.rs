@@ -1,5 +1,4 @@
-//! Compares the interpreter with the operations of the table: every operation and element type, and
-//! several line lengths.
+//! Compares the interpreter with the operations of the table, for several line lengths.
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -160,7 +159,7 @@ fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
     }
 }
 
-/// All operations of the table on one float.
+/// The operations of the table on one float.
 macro_rules! unary_of_floats {
     ($t:ident operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
@@ -187,7 +186,7 @@ where
     }
 }
 
-/// All operations of the table on two floats.
+/// The operations of the table on two floats.
 macro_rules! binary_of_floats {
     ($t:ident operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
@@ -343,7 +342,6 @@ mod integers {
     }
 }
 
-/// Indices that count from the end.
 #[test]
 fn indices_from_the_end() {
     let program = written(|build| {

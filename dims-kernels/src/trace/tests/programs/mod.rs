@@ -32,8 +32,8 @@ macro_rules! unary_table {
             $((UnaryOpcode::$with($sample), &[$with_on]),)*
         ];
 
-        /// Operations outside the table are written out in `derivatives` and `interpreted`: new
-        /// ones must be added there.
+        /// Operations outside the table are written out in `derivatives` or `interpreted`: new ones
+        /// must be added there.
         #[allow(dead_code)]
         fn is_tested(op: UnaryOpcode) {
             match op {
@@ -78,7 +78,6 @@ macro_rules! binary_table {
 
 crate::binary_operations!(binary_table);
 
-/// The program that `f` writes.
 fn written(f: impl FnOnce(&mut Builder) -> Register) -> ScalarProgram {
     let mut build = Builder::new();
     let result = f(&mut build);

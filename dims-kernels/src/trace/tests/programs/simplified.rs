@@ -136,7 +136,6 @@ fn equal_instructions_are_one() {
     assert_eq!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F32));
 }
 
-/// 0 and -0 are equal, but distinct constants.
 #[test]
 fn zeros_of_both_signs_are_two_constants() {
     let program = of_one(|build, a| {
@@ -175,7 +174,6 @@ fn factors_of_products() {
     assert_eq!(of_one(|build, a| build.unary(UnaryOpcode::Exp, a)).product(), None);
 }
 
-/// A program within another, with its operands replaced.
 #[test]
 fn programs_are_put_into_others() {
     let inner = written(|build| {
