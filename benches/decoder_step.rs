@@ -91,7 +91,7 @@ fn main() {
             }
             let [probe, _] = least[4];
             println!(
-                "{threads} thread(s), {place}: the sum {:.3} ms, {:.1} GB/s",
+                "threads: {threads}, {place}: the sum {:.3} ms, {:.1} GB/s",
                 1e3 * probe,
                 1e-9 * bytes / probe
             );

@@ -30,7 +30,7 @@ def load(folder):
 
 @torch.inference_mode()
 def encode(model, sentences):
-    """Mean pooling over the tokens that are not padding, then normalisation to length 1, as in sentence-transformers."""
+    """Mean pooling over the tokens that are not padding, then normalization to length 1, as in sentence-transformers."""
     longest = max(map(len, sentences))
     ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids in sentences])
     mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for ids in sentences])

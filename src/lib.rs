@@ -63,7 +63,7 @@
 //! | select by index or value | [`Selecting`](operators::select::Selecting) |
 //! | shift, pad, sum windows, sort | [`Rearranging`](operators::shift::Rearranging), [`Sorting`](operators::sort::Sorting) |
 //! | write into arrays | [assignment](pipeline::execute::assign) |
-//! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
+//! | use convolutions, pooling, normalization, losses and layers | [`nn`] |
 //! | call a function of one example on a batch | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
 //! | differentiate and train | [`grad`], [`Parameters`](grad::Parameters), [`optim`], [`init`], `checkpoint` (with `safetensors`) |
 //! | write as in NumPy, einops or loops | [`einsum!`], [`rearrange!`], [`tensor!`] |

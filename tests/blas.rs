@@ -60,7 +60,7 @@ unsafe fn by_loops<T: Num>(
     let [m, n, k, ldc] = [m, n, k, ldc].map(|size| size as usize);
     for i in 0..m {
         for j in 0..n {
-            // SAFETY: the caller's promise. If `beta` is 0, the result may be uninitialised, and is
+            // SAFETY: the caller's promise. If `beta` is 0, the result may be uninitialized, and is
             // not read.
             unsafe {
                 let place = c.add(i * ldc + j);

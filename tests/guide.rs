@@ -1,6 +1,6 @@
-//! Checks the guide and the other pages, apart from their programs, which are doc tests: links
-//! work, all chapters are in the summary, quoted error messages are what rustc prints, and quoted
-//! code is in the sources.
+//! Checks that links within the repository work, all chapters are in the summary, quoted error
+//! messages are what rustc prints, and quoted code is in the sources. The programs of the pages are
+//! doc tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -229,7 +229,7 @@ fn attention_written_out_stores_the_scores_once_and_copies_nothing() {
 }
 
 #[test]
-fn a_normalisation_with_gain_and_bias_is_one_pass() {
+fn a_normalization_with_gain_and_bias_is_one_pass() {
     let (x, gain) = (Array2::<f32>::ones((30, 8)), Array1::<f32>::ones(8));
     dims!(i, j);
     let (_, plan) = explain(|| x.at((i, j)).layer_norm_affine(j, 1e-5, gain.at(j), 0.5).order((i, j)));
@@ -248,7 +248,7 @@ fn plans_are_readable() {
     assert_eq!(
         plan.to_string(),
         format!(
-            "1. elementwise mul(view, 2.0) (at {}:{}:{})\n   loops [3, 2], operand strides [1, 3]; 24 bytes, 1 thread(s)\n\
+            "1. elementwise mul(view, 2.0) (at {}:{}:{})\n   loops [3, 2], operand strides [1, 3]; 24 bytes, 1 thread\n\
              24 bytes written, 0 flops in products",
             place.file(),
             place.line(),
@@ -384,7 +384,7 @@ fn a_product_is_shown_with_its_dims_and_where_it_stands() {
     );
 }
 
-/// An owned tensor is normalised in place, which is a step too.
+/// An owned tensor is normalized in place, which is a step too.
 #[test]
 fn a_softmax_in_place_is_a_step() {
     dims! { struct Row; struct Column; }

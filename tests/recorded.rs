@@ -27,7 +27,7 @@ mod saved;
 #[cfg(feature = "serde")]
 use reload::reloaded;
 
-/// Without `serde`, programs cannot be serialised. This converts the program to its saved form and
+/// Without `serde`, programs cannot be serialized. This converts the program to its saved form and
 /// back.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {

@@ -174,7 +174,7 @@ impl Lstm {
     }
 }
 
-/// A convolution, batch normalisation and `relu`.
+/// A convolution, batch normalization and `relu`.
 #[derive(Parameters)]
 struct ConvBlock {
     weight: Tensor<f32, (Channel, Filter, Kh, Kw)>,

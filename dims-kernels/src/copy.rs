@@ -169,7 +169,7 @@ pub unsafe fn copy_between<T: Copy + 'static>(
         ($($word:ty, $copy:ident;)*) => {$(
             if const { is_like::<T, $word>() } {
                 // SAFETY: the words have the size of the elements and at most their alignment, and
-                // may be uninitialised where the elements have padding, which numbers do not have.
+                // may be uninitialized where the elements have padding, which numbers do not have.
                 // No loop is empty. The rest is the caller's promise.
                 return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, are_numbers) };
             }
@@ -198,7 +198,7 @@ macro_rules! word_copies {
         /// # Safety
         ///
         /// As for [`copy_between`]; no loop is empty, and if `are_numbers`, all bytes of the
-        /// source's words are initialised.
+        /// source's words are initialized.
         unsafe fn $copy(
             source: *const MaybeUninit<$word>,
             strides: &[isize],

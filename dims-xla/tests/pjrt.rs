@@ -460,30 +460,30 @@ fn a_program_runs_on_the_chosen_device() {
 // Serialized programs
 
 #[test]
-fn an_executable_is_serialised_and_loaded() {
-    if child("an_executable_is_serialised_and_loaded", |_| ()).is_some() {
+fn an_executable_is_serialized_and_loaded() {
+    if child("an_executable_is_serialized_and_loaded", |_| ()).is_some() {
         return;
     }
     let pjrt = pjrt!();
     let program = pjrt.compile_text(&add(3, true), &CompileOptions::new()).unwrap();
-    let serialised = program.serialize().unwrap();
+    let serialized = program.serialize().unwrap();
     drop(program);
     drop(pjrt);
     let pjrt = pjrt!();
-    let program = pjrt.load_executable(&serialised).unwrap();
+    let program = pjrt.load_executable(&serialized).unwrap();
     println!("{program:?}");
     let (a, b) = (upload(&pjrt, &[1.0; 3]), upload(&pjrt, &[2.0; 3]));
     assert_eq!(floats(&program.run(&[&a, &b]).unwrap()[0]), [3.0; 3]);
     assert!(a.is_deleted());
     assert_contains(&message(program.run(&[&b])), &["takes 2 arguments"]);
-    for position in (0..serialised.len()).step_by(101) {
-        let mut damaged = serialised.clone();
+    for position in (0..serialized.len()).step_by(101) {
+        let mut damaged = serialized.clone();
         damaged[position] ^= 0x10;
         assert_contains(&message(pjrt.load_executable(&damaged)), &["damaged"]);
-        message(pjrt.load_executable(&serialised[..position]));
+        message(pjrt.load_executable(&serialized[..position]));
     }
     let four = pjrt!(4);
-    assert_contains(&message(four.load_executable(&serialised)), &["for other devices"]);
+    assert_contains(&message(four.load_executable(&serialized)), &["for other devices"]);
 }
 
 /// The environment variable that names a file with an executable of another plugin.
@@ -547,8 +547,8 @@ fn an_executable_is_loaded_by_a_child() {
 }
 
 #[test]
-fn a_sharded_executable_is_serialised_and_loaded() {
-    if child("a_sharded_executable_is_serialised_and_loaded", |_| ()).is_some() {
+fn a_sharded_executable_is_serialized_and_loaded() {
+    if child("a_sharded_executable_is_serialized_and_loaded", |_| ()).is_some() {
         return;
     }
     let pjrt = pjrt!(4);

@@ -32,7 +32,7 @@ pub trait BiasKind {
     #[track_caller]
     fn added<T: Real, O: Dims, X: Union<O>>(bias: &Self::Of<T, O>, y: Named<T, X>) -> Named<T, X>;
 
-    /// Normalises `x` to mean 0 and variance 1 along `dims`, then multiplies by `weight` and adds
+    /// Normalizes `x` to mean 0 and variance 1 along `dims`, then multiplies by `weight` and adds
     /// the bias, if there is one.
     #[doc(hidden)]
     #[track_caller]

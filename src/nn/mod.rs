@@ -1,6 +1,6 @@
 //! Building blocks of neural networks: functions, and layers that have weights.
 //!
-//! The functions (convolutions, linear maps, pooling, normalisation, losses, dropout) work along
+//! The functions (convolutions, linear maps, pooling, normalization, losses, dropout) work along
 //! dims of any tensor. The layers are structs of tensors, generic over the dims that they work
 //! along, such as `LayerNorm<(Width,)>`. All dims that a layer does not work along are unchanged.
 //! The constructor of a layer takes dims with sizes, and a seed if the weights are random. The
@@ -20,7 +20,7 @@
 //! |---|---|
 //! | [`Linear`](linear::Linear), [`Projection`](linear::Projection) | a linear map with a bias, and one without |
 //! | [`Embedding`](embedding::Embedding) | a table with a row for each index |
-//! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`GroupNorm`](norm::GroupNorm), [`BatchNorm`](norm::BatchNorm) | normalisation, with learnt scales |
+//! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`GroupNorm`](norm::GroupNorm), [`BatchNorm`](norm::BatchNorm) | normalization, with learnt scales |
 //! | [`Conv`](conv::Conv), [`ConvTranspose`](conv::ConvTranspose) | a convolution along any number of dims, and its transpose |
 //! | [`MultiHeadAttention`](attention::MultiHeadAttention) | attention between tokens, with a cache of keys and values |
 //! | [`Rope`](rope::Rope) | positions as rotations of queries and keys |

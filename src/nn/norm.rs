@@ -1,4 +1,4 @@
-//! Normalisation: functions, and layers with learnt scales.
+//! Normalization: functions, and layers with learnt scales.
 
 use crate::creation::create::SizedDims;
 use crate::nn::bias::{BiasKind, NoBias, WithBias};
@@ -14,7 +14,7 @@ use typed_dims_core::training::optim::in_place::{approach, scale};
 
 const EPSILON: f64 = 1e-5;
 
-/// Normalises to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
+/// Normalizes to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
 /// `y = (x - mean over D of x) / sqrt(var over D of x + epsilon) * weight[D] + bias[D]`.
 ///
 /// (J. L. Ba, J. R. Kiros, G. E. Hinton, 2016, "Layer normalization".)
@@ -81,7 +81,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
         LayerNorm { epsilon, ..self }
     }
 
-    /// Normalises a tensor or an expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
+    /// Normalizes a tensor or an expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
     /// this is one pass over the elements, unless a gradient or a recorded function traces an
     /// operand.
     ///
@@ -96,7 +96,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 }
 
-/// Normalises to a mean square of 1 along the dims `D`, then applies a learnt scale:
+/// Normalizes to a mean square of 1 along the dims `D`, then applies a learnt scale:
 /// `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
 ///
 /// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
@@ -133,7 +133,7 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
         RmsNorm { weight: ones(dims), epsilon: EPSILON }
     }
 
-    /// Normalises a tensor or an expression.
+    /// Normalizes a tensor or an expression.
     ///
     /// # Panics
     ///
@@ -180,10 +180,10 @@ impl<C: Dims, T> NormMode<C, T> {
     }
 }
 
-/// Normalises each of the channels `C` to mean 0 and variance 1, then applies a learnt scale and
+/// Normalizes each of the channels `C` to mean 0 and variance 1, then applies a learnt scale and
 /// offset: `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
 ///
-/// In training, call [`train`](BatchNorm::train), which normalises with the moments of the batch
+/// In training, call [`train`](BatchNorm::train), which normalizes with the moments of the batch
 /// and returns them. After the step, pass them to [`remember`](BatchNorm::remember), which updates
 /// the running moments. For inference, [`apply`](BatchNorm::apply) uses the running moments.
 ///
@@ -269,7 +269,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         }
     }
 
-    /// Normalises `x` with the running moments.
+    /// Normalizes `x` with the running moments.
     ///
     /// # Panics
     ///
@@ -283,7 +283,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         (normal * &self.weight + &self.bias).eval().same_set()
     }
 
-    /// Normalises `x` with its own moments over `dims`, which must be all its dims except the
+    /// Normalizes `x` with its own moments over `dims`, which must be all its dims except the
     /// channels. Returns the result and the moments. No gradient is taken through the returned
     /// moments.
     ///
@@ -360,12 +360,12 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     }
 }
 
-/// Splits the channels `C` into `GROUPS` groups of equal size, normalises each group to mean 0 and
+/// Splits the channels `C` into `GROUPS` groups of equal size, normalizes each group to mean 0 and
 /// variance 1, and applies a learnt scale and offset for each channel:
 /// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
 ///
 /// (Y. Wu, K. He, 2018, "Group normalization". With one group for each channel, this is instance
-/// normalisation.)
+/// normalization.)
 ///
 /// ```
 /// use typed_dims::nn::norm::GroupNorm;
@@ -417,7 +417,7 @@ impl<C: AnyDim, const GROUPS: usize, T: Real> GroupNorm<C, GROUPS, T, NoBias> {
 }
 
 impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, T, B> {
-    /// Normalises `x`. Means and variances are taken over each group of channels and over `dims`.
+    /// Normalizes `x`. Means and variances are taken over each group of channels and over `dims`.
     /// For the same result as in PyTorch, pass all dims except the batch and the channels.
     ///
     /// # Panics

@@ -17,7 +17,7 @@ type Fill<'f> = &'f mut dyn FnMut(usize) -> Vec<f64>;
 /// Compares all functions, and returns their number.
 pub fn check(reference: &Reference) -> usize {
     let cases: [fn(&Reference) -> usize; 5] =
-        [attentions, normalisations, convolutions, networks, elementwise];
+        [attentions, normalizations, convolutions, networks, elementwise];
     cases.iter().map(|case| case(reference)).sum()
 }
 
@@ -52,7 +52,7 @@ fn attentions(reference: &Reference) -> usize {
     3
 }
 
-fn normalisations(reference: &Reference) -> usize {
+fn normalizations(reference: &Reference) -> usize {
     let j = |data| from_vec(J.of(6), data);
     reference.check(
         "layer_norm",

@@ -149,7 +149,7 @@ fn differences() {
 }
 
 #[test]
-fn normalisations() {
+fn normalizations() {
     along!(|x, d| x.layer_norm(d, 0.1));
     along!(|x, d| x.rms_norm(d, 0.1));
     along!(|x, d| x.normalize(d, 0.1));
@@ -159,7 +159,7 @@ fn normalisations() {
 }
 
 #[test]
-fn normalisations_with_gain_and_bias() {
+fn normalizations_with_gain_and_bias() {
     for sizes in [[2, 5, 3], [3, 1, 2], [2, 0, 3], [1, 3, 600]] {
         let x = tensor(sizes, 5);
         let gain = (noise(&zeros::<f64, _>(K.of(sizes[2])), 1) + 2.0).eval();
@@ -175,7 +175,7 @@ fn normalisations_with_gain_and_bias() {
 }
 
 #[test]
-fn normalisations_of_groups_and_batches() {
+fn normalizations_of_groups_and_batches() {
     for sizes in [[2, 6, 3], [3, 2, 1], [2, 0, 3]] {
         let x = tensor(sizes, 7);
         check(|x: &X| x.group_norm(J, 2, K, 0.1), &x);

@@ -243,7 +243,7 @@ fn choices_by_position_read_nothing_else() {
     assert!(select(i.le(j), -1.0, table.at(ids).tanh()).try_order((i, j)).is_err());
 }
 
-/// The matrix product library writes into every other row and every other column, backwards.
+/// The matrix product library writes into every other row or column, backwards.
 #[test]
 fn products_into_reversed_memory() {
     let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
@@ -361,7 +361,7 @@ fn softmax_of_lines() {
 /// Lines with means far from 0, with means far from the first element, and with elements that are
 /// all equal.
 #[test]
-fn normalised_lines() {
+fn normalized_lines() {
     for len in [1, 2, 31, 33, 64, 100, 2049, 5000] {
         dims!(i, j);
         let x = Array2::from_shape_fn((5, len), |(a, b)| {

@@ -54,7 +54,6 @@ fn element(k: usize, at: usize) -> f64 {
     (1.3 * at as f64 + 0.7 * k as f64).sin()
 }
 
-/// The array `k`.
 fn array<D: typed_dims::creation::create::SizedDims>(k: usize, dims: D) -> Named<f64, D::Set> {
     let mut places = 0..;
     from_fn(dims, |_| element(k, places.next().expect("there are as many places")))
@@ -73,7 +72,7 @@ fn loaded<M: for<'a> Load<'a>>(arrays: &[(&str, &[usize])]) -> M {
     Weights::of(&file).expect("there are no names of axes").load().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// PyTorch's numbers of a case.
+/// The numbers that PyTorch computes for a case.
 struct Expected(Vec<Vec<f64>>);
 
 impl Expected {
@@ -85,7 +84,7 @@ impl Expected {
         Expected(list(&all[case]).into_iter().map(numbers).collect())
     }
 
-    /// Compares the elements, whose axes must be in PyTorch's order.
+    /// Compares the elements. The axes must be in PyTorch's order.
     #[track_caller]
     fn is<D: Dimension>(&self, at: usize, found: ndarray::Array<f64, D>) {
         assert_eq!(found.len(), self.0[at].len(), "result {at}");
@@ -332,7 +331,6 @@ fn lstm() {
         expected.is(at, shown.order((Batch, Time, Inner)));
         expected.is(at + 1, (&last.hidden).order((Batch, Inner)));
         expected.is(at + 2, (&last.cell).order((Batch, Inner)));
-        // One step at a time.
         let Some(mut state) = first else { continue };
         for at in 0..5 {
             state = layer.step(&steps().index(Time, at).eval(), &state);

@@ -17,7 +17,6 @@ dims! {
     struct Out;
 }
 
-/// Declared dims, in layers of the library and in tensors.
 #[derive(Clone, Parameters, Load)]
 struct Mlp {
     norm: RmsNorm<(In,)>,
@@ -33,7 +32,6 @@ fn declared_dims() {
     assert_eq!(mlp.clone().names(), ["norm.weight", "up.weight", "up.bias", "down"]);
 }
 
-/// One generic dim.
 #[derive(Clone, Parameters, Load)]
 struct Scale<D: AnyDim> {
     #[load(axes = (D,))]
@@ -56,7 +54,6 @@ fn one_generic_dim() {
     assert_eq!(grad(loss, &scale).gain.order(In), ndarray::array![2.0, 2.0, 2.0]);
 }
 
-/// Two generic dims, in the order in which they are declared.
 #[derive(Clone, Parameters, Load)]
 struct Layer<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
     #[load(axes = (I, O))]
@@ -66,7 +63,6 @@ struct Layer<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
     mask: Option<Tensor<bool, (I, O)>>,
 }
 
-/// A declared dim that sorts before two generic ones.
 #[derive(Clone, Parameters, Load)]
 struct Gated<I: AnyDim + Before<O>, O: AnyDim + After<I>>
 where
@@ -111,7 +107,6 @@ fn a_dim_of_the_layers_own_before_generic_ones() {
     assert_eq!(gradient.bias.order((Gate, Out)), Array2::from_elem((2, 2), 5.0));
 }
 
-/// Two generic dims in any order.
 #[derive(Clone, Parameters)]
 struct AnyOrder<I, O>
 where
@@ -120,7 +115,6 @@ where
     weight: Tensor<f32, (I, O)>,
 }
 
-/// A whole set, sorted or not, and a union.
 #[derive(Clone, Parameters)]
 struct Sets<S: Dims, D: SetOf, X: Dims + Union<S>> {
     set: Named<f32, S>,
@@ -137,7 +131,7 @@ fn any_dims() {
     assert_eq!(sets.clone().count_elements(), 3 + 6 + 12);
 }
 
-/// Only elements and layers need bounds, which the derives add.
+/// The derives add the bounds of `L` and `T`.
 #[derive(Clone, Parameters, Load)]
 struct Residual<L, T, D: AnyDim>
 where

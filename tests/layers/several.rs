@@ -157,7 +157,7 @@ fn lengths_beyond_the_positions_are_refused() {
     let line = line!() + 1;
     let found = panicked(|| drop(both.apply_padded(&x, Time, &long, None)));
     assert_eq!(found, (expected.to_owned(), line));
-    // Some of the elements of a larger tensor.
+    // Only the selected elements are lengths.
     let lengths = from_vec((Batch.of(2), Row.of(2)), vec![5, 9, 3, 9]);
     let lengths: Tensor<usize, (Batch,)> = lengths.index(Row, 0).eval();
     network.apply_padded(&x, Time, &lengths, None);

@@ -143,7 +143,6 @@ fn attention_with_dropout() {
         |(q, k, v): &(Heads<Time>, _, _)| -> Heads<Time> { settings().dropout(0.3, 7).apply(q, k, v) },
         &(q, k, v),
     );
-    // The layer with dropout.
     let (layer, x) = (attention(), texts());
     let (first, second) = (layer.with_dropout(0.2, 1), layer.with_dropout(0.2, 2));
     let apply = |layer: &Attention| layer.among(&x, Time, Key, true);

@@ -56,7 +56,6 @@ fn expressions_are_computed_in_the_order() {
     let (laid, plan) = explain(|| (&tensor * 2.0 + 1.0).laid((W, C, H)));
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert_eq!(laid.as_slice()[..4], [1.0, 201.0, 3.0, 203.0]);
-    // Behaves like any other tensor.
     let sum: Tensor<f32, (C,)> = laid.sum((H, W));
     assert_eq!(sum.order(C), (&tensor * 2.0 + 1.0).sum((H, W)).order(C));
     let product = (&*laid * &tensor).sum((H, W, C)).order(());
@@ -109,7 +108,7 @@ fn shown_and_compared() {
     assert!(laid != short);
 }
 
-/// The lengths of a step's loops, all of whose strides rustc knew.
+/// The lengths of the loops of the only step. Fails unless rustc knew their strides.
 fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     let [PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. }] = &plan.steps[..] else {
         panic!("{plan}")
@@ -131,7 +130,7 @@ fn equal_layouts_run_as_one_loop_that_rustc_knows() {
     assert_eq!((ordered, known(&plan)), (expected.clone(), vec![24]));
     let (laid, plan) = explain(|| (&x * 2.0 + &y).laid((H, W, C)));
     assert_eq!((laid.into_array(), known(&plan)), (expected.clone(), vec![24]));
-    // In the memory of an owned operand.
+    // The result reuses the memory of an owned operand.
     let own = (&a).laid((H, W, C));
     let start = own.as_slice().as_ptr();
     let (laid, plan) = explain(|| (own * 2.0 + &y).laid((H, W, C)));
@@ -191,7 +190,6 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
         assert_eq!((&x * -3.0).argmin((C, W)).order(H)[h], c * 4 + w);
     }
 
-    // One row, one column, none.
     for (h, w) in [(1, 4), (4, 1), (1, 1), (0, 3), (3, 0)] {
         let a =
             Array3::from_shape_fn((h, w, 3), |(h, w, c)| (h * 7 + w * 5 + c) as f64).into_tensor((H, W, C));
@@ -218,8 +216,8 @@ fn products_of_what_is_laid() {
     assert_eq!((2.0 * &x * y).sum(k).laid((j, i)).into_array(), (expected * 2.0).t());
 }
 
-/// The contiguous axis of each operand can be rows, columns or the sum. Where rustc knows enough,
-/// it chooses a kernel, and the products equal those planned at run time.
+/// The contiguous axis of each operand can be that of the rows, the columns or the sum. Where rustc
+/// knows enough, it chooses a kernel, and the products equal those planned at run time.
 #[test]
 fn rustc_knows_which_matrix_of_a_product_is_transposed() {
     dims!(i, j, k);
@@ -250,7 +248,6 @@ fn rustc_knows_which_matrix_of_a_product_is_transposed() {
     }
     products(|at| at as f32);
     products(|at| at as i32);
-    // Batches too.
     dims!(n);
     let (a, b) = (
         Array3::from_shape_fn((2, 3, 4), |(n, i, k)| (n + i * k) as f64),
@@ -262,8 +259,8 @@ fn rustc_knows_which_matrix_of_a_product_is_transposed() {
     assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 2, typed: true, .. }]), "{plan}");
 }
 
-/// Full planning looks at strides: for large products, for sums over several dims or none, and for
-/// more than two factors.
+/// Large products, sums over several dims or over none, and products of more than two factors are
+/// planned from their strides.
 #[test]
 fn which_products_are_planned_when_they_run() {
     dims!(i, j, k, l);
@@ -285,8 +282,8 @@ fn which_products_are_planned_when_they_run() {
     }
 }
 
-/// Several axes as the rows, columns or batch of a product form one axis if they are adjacent in
-/// memory. The layouts say so, and no stride is checked.
+/// Several axes that are the rows, columns or batch of a product form one axis if they are adjacent
+/// in memory. Where the types state that they are, no stride is checked.
 #[test]
 fn several_axes_of_a_role_are_one_by_their_types() {
     dims! { pub struct P; pub struct Q; pub struct R; pub struct S; pub struct K; }
@@ -319,7 +316,7 @@ fn several_axes_of_a_role_are_one_by_their_types() {
         ] {
             assert_eq!(product.order((P, Q, R, S)), expected);
         }
-        // As a batch.
+        // `P` and `Q` form the batch.
         let z = from_fn((P.of(p), Q.of(q), K.of(3), S.of(s)), |(p, q, k, s)| (p + q * 2 + k * 3 + s) as f32);
         let w = from_fn((P.of(p), Q.of(q), R.of(r), K.of(3)), |(p, q, r, k)| (p * q + r + k) as f32);
         let (a, b) = ((&w).laid((P, Q, R, K)), (&z).laid((P, Q, K, S)));
@@ -339,7 +336,6 @@ fn what_is_laid_is_written_into_arrays_along_one_loop() {
     assert_eq!((&out, known(&plan)), (&(image() - 1.0), vec![24]));
     (&x).order_into(&mut out, (H, W, C));
     assert_eq!(out, image());
-    // An array in another layout, or a part of another array.
     let mut wide = Array3::zeros((2, 4, 6));
     (&x - 1.0).order_into(&mut wide.slice_mut(s![.., .., 3..]), (H, W, C));
     assert_eq!(wide.slice(s![.., .., 3..]), image() - 1.0);
@@ -374,7 +370,6 @@ fn borrowed_memory_is_laid_without_a_copy() {
     assert_eq!((view.as_slice().as_ptr(), view.into_slice().as_ptr()), (data.as_ptr(), data.as_ptr()));
     assert_eq!(view.as_array(), Array3::from_shape_vec((2, 4, 3), data.clone()).unwrap());
     assert_eq!(view.into_array().as_ptr(), data.as_ptr());
-    // Behaves like any other tensor.
     assert_eq!((view.cast::<u32>()).sum((H, W)).order(C).to_vec(), [84, 92, 100]);
     let (sum, plan) = explain(|| (&view * 2).cast::<u32>().sum((H, W, C)).order(()));
     assert_eq!((sum, known(&plan)), (552, vec![24]));
@@ -394,7 +389,7 @@ fn borrowed_memory_is_laid_without_a_copy() {
     );
     let owned = data.clone().into_laid((H.of(2), W, C));
     assert_eq!(owned.into_vec(), data);
-    // A reference to an owned array borrows its elements.
+    // A reference to a `Vec` borrows its elements.
     let mut data = data;
     assert_eq!((&data).into_laid((H.of(2), W, C)).as_slice().as_ptr(), data.as_ptr());
     (&mut data).into_laid((H.of(2), W, C)).assign(1);
@@ -431,7 +426,6 @@ fn borrowed_memory_is_written() {
     let x = image().into_tensor((H, W, C)).laid((H, W, C));
     {
         let mut place: Laid<f32, (H, W, C), &mut [f32]> = array.view_mut().into_laid((H, W, C));
-        // One loop, whose strides rustc knows; and one that is planned.
         place.assign(&x * 2.0);
         assert_eq!(place.as_array(), expected);
         place.assign(1.0);

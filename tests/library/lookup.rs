@@ -64,8 +64,8 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     // A dim that two indices use gets the smaller of the two sizes.
     let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
     assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
-    // Two dims without a size, a dim that the index does not depend on, and windows longer than the
-    // signal.
+    // It is an error if two dims have no size, if the index does not depend on the dim, or if a
+    // window is longer than the signal.
     assert!(matches!(signal.lookup(Token, Start + Lag).try_eval(), Err(DimError::Unsized { .. })));
     assert!(matches!(signal.lookup(Token, 0 * Start).try_eval(), Err(DimError::Unsized { .. })));
     assert!(signal.lookup(Token, Start + Lag.of(9)).try_eval().is_err());
@@ -91,7 +91,7 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     let error = windows.try_lookup(Start, 1).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "dim `Start` is in a computed index: `eval` the tensor before you bind it again");
 
-    // A dim next to a computed index.
+    // A dim next to a computed index can be bound again.
     let ids = from_vec(Lag.of(2), vec![3, 0]);
     let picked = x.lookup(Word, &ids);
     assert_eq!(picked.lookup(Token, 2).order(Lag), array![32usize, 2]);

@@ -102,7 +102,6 @@ mod views {
     fn of_views_go_into_products_as_they_are() {
         let (x, y) = (image(), Array2::from_shape_fn((7, 2), |(h, o)| (h + 2 * o) as f32));
         let whole = x.at((Batch, C, H, W));
-        // A slice of a slice, reversed, of one channel.
         let view = whole.slice(H, 1..).slice(H, 1..).flip(H).index(C, 1);
         let (product, plan) = explain(|| view.dot(y.at((H, O)), H).order((Batch, O, W)));
         let expected = Array3::from_shape_fn((2, 2, 8), |(n, o, w)| {
@@ -225,7 +224,6 @@ mod batches {
         struct Feat;
     }
 
-    /// Operations on images, written for one example.
     #[batched]
     fn block(x: Tensor<f32, (C, H, W)>, weight: &Tensor<f32, (O, C, Kh, Kw)>) -> Tensor<f32, (O, H, W)> {
         let x = conv(x, weight, C, (H, W), (Kh, Kw), &Window::new().padding(1));
@@ -404,7 +402,6 @@ mod edges {
         }
     }
 
-    /// Along two dims with different sides, in several channels.
     #[test]
     fn greatest_elements_of_windows_with_unequal_sides() {
         let x =
@@ -418,7 +415,7 @@ mod edges {
             *inside.max().expect("a window with an element")
         });
         assert_eq!(found, expected);
-        // Windows that contain only padding, with different padding at the two ends.
+        // A window that contains only padding is an error.
         let one = ndarray::array![7i32];
         for (front, behind) in [(2, 0), (0, 2), (2, 1)] {
             let apart = Window::new().padding_sides(front, behind).dilation(3);
@@ -451,7 +448,6 @@ mod edges {
             "windows along dim `H` = 1: one of 2 elements, 3 apart, would contain only padding (2)"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
-        // The maximum of each window, compared with that of its elements.
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 5)) {
             if len * stride * dilation == 0 || front.max(behind) > ((len - 1) * dilation).div_ceil(2) {
                 continue;
@@ -508,7 +504,7 @@ mod edges {
         assert_eq!(x.at(i).smooth_l1_loss(y.at(i), 0.0).order(i), ndarray::array![0.0, 2.0, 0.5]);
     }
 
-    /// Half precision cannot count past 2048, and ends at 65504.
+    /// Half precision cannot count past 2048, and its greatest number is 65504.
     #[cfg(feature = "half")]
     #[test]
     fn half_precision_runs_in_single_precision() {
@@ -679,8 +675,8 @@ mod edges {
         assert_eq!(x.at(H).try_argsort_descending(H).unwrap().order(H), ndarray::array![1, 2, 0]);
     }
 
-    /// Each example draws different numbers, the same for the same seed; and one mask can be shared
-    /// by all examples.
+    /// Each example draws different numbers, but the same ones for the same seed. All examples can
+    /// share one mask.
     #[test]
     fn dropout_draws_different_numbers_along_further_dims() {
         #[batched]

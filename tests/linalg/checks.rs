@@ -13,7 +13,7 @@ use ndarray::{Array2, s};
 use num_complex::Complex;
 use typed_dims::operators::linalg::systems::Triangular;
 
-/// The case of a result: the matrix, the right-hand sides, and the element type.
+/// The operands of a result, and the case that it is compared with.
 pub struct Found<'c> {
     pub case: &'c Case,
     pub a: Wide,
@@ -111,7 +111,6 @@ impl Found<'_> {
         }
     }
 
-    /// Compares the results of an operator.
     pub fn check(&self, operator: Operator, found: &[Wide]) {
         let (a, b) = (&self.a, &self.b);
         let (rounding, condition, n) = (self.rounding(), self.condition(), self.case.rows);
@@ -195,8 +194,8 @@ impl Found<'_> {
                 }
             }
             Operator::Lstsq => {
-                // The pseudoinverse, whose norm is `1 / the least singular value`, is multiplied by
-                // `b`.
+                // The pseudoinverse, whose norm is `1 / the least nonzero singular value`, is
+                // multiplied by `b`.
                 let x = &found[0];
                 let size = if self.size() == 0.0 { 0.0 } else { condition / self.size() };
                 let tolerance = rounding * condition * (n as f64).sqrt() * size * norm(b);
@@ -224,7 +223,7 @@ impl Found<'_> {
                 self.agrees("matrix_power_negative", &found[0], tolerance);
             }
             Operator::Expm => {
-                // At most `e^2` for a matrix whose norm is at most 1.
+                // The condition is at most `e^2` for a matrix whose norm is at most 1.
                 let condition = self.case.real("expm_cond").unwrap_or(8.0).max(1.0);
                 self.agrees("expm", &found[0], rounding * condition * norm(&found[0]));
             }
@@ -305,8 +304,8 @@ impl Found<'_> {
         t
     }
 
-    /// `|x - found| <= m(t)^-1 |t| |found|`, times the rounding of sums, where `m(t)` has the
-    /// absolute values of the elements, negative off the diagonal.
+    /// The error bound is `m(t)^-1 |t| |found|` times the rounding of sums, where `m(t)` has the
+    /// absolute values of the elements of `t`, negative off the diagonal.
     fn check_triangular(&self, side: Triangular, x: &Wide) {
         let (t, n) = (self.triangle(side), self.case.rows);
         let rounding = self.rounding();
@@ -335,9 +334,10 @@ impl Found<'_> {
         self.agrees(name, x, rounding * norm(&bound.mapv(Complex::from)));
     }
 
-    /// Eigenvalues in any order: within `condition of v * |e|` or, for matrices with few
-    /// eigenvectors, `2 |a| (|e| / |a|)^(1 / n)` of those expected, where `e` is the rounding of
-    /// `a`. (F. L. Bauer and C. T. Fike, 1960; L. Elsner, 1985.)
+    /// Compares eigenvalues in any order. They must be within the smaller of `condition of v * |e|`
+    /// and `2 |a| (|e| / |a|)^(1 / n)` of those expected, where `e` is the rounding of `a`.
+    /// Matrices with few eigenvectors have only the second bound. (F. L. Bauer and C. T. Fike,
+    /// 1960; L. Elsner, 1985.)
     pub fn check_eig(&self, w: &Wide, v: &Wide) {
         let (a, rounding) = (&self.a, self.rounding());
         let n = self.case.rows;

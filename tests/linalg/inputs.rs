@@ -5,7 +5,7 @@ use ndarray::{Array2, Axis};
 use num_complex::Complex;
 use serde_json::Value;
 
-/// A matrix in double precision.
+/// A complex matrix in double precision.
 pub type Wide = Array2<Complex<f64>>;
 
 /// A matrix, and the results that NumPy and SciPy compute from it.
@@ -21,7 +21,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// All cases of a text.
     pub fn all(text: &str) -> Vec<Case> {
         let Value::Array(all) = serde_json::from_str(text).expect("JSON") else { panic!("a list") };
         let case = |own: Value| {
@@ -41,7 +40,6 @@ impl Case {
         all.into_iter().map(case).collect()
     }
 
-    /// The matrix.
     pub fn a(&self) -> Wide {
         let (rows, columns) = (self.rows, self.columns);
         let mut random = Random(self.seed);

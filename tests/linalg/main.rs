@@ -42,13 +42,11 @@ fn recomputed() -> Option<Vec<Case>> {
     Some(Case::all(&String::from_utf8(output.stdout).expect("text")))
 }
 
-/// The operators for a matrix.
 fn operators(case: &Case) -> Vec<Operator> {
     let square: &[Operator] = if case.is_square() { &Operator::SQUARE } else { &[] };
     square.iter().chain(&Operator::ANY).copied().collect()
 }
 
-/// The operand that an operator is called with for a matrix.
 fn operand(case: &Case, operator: Operator) -> Wide {
     match operator {
         Operator::Expm => case.exponent(),
@@ -267,7 +265,6 @@ fn batches_of_complex_numbers() {
     }
 }
 
-/// Eigenvalues of general matrices, in batches and in each layout.
 #[test]
 fn batches_of_eigenvalues() {
     let cases = golden();
@@ -292,7 +289,7 @@ fn batches_of_eigenvalues() {
     }
 }
 
-/// One matrix and its right-hand sides, repeated along a batch: with strides of 0.
+/// One matrix and its right-hand sides are repeated along a batch, with strides of 0.
 #[test]
 fn broadcast_operands() {
     let cases = golden();
@@ -333,7 +330,6 @@ fn positional_axes() {
     );
     assert_eq!(a.inverse(r, c).order((r, c)), named.inverse(r, c).order((r, c, p, q)));
     assert_eq!(a.det(r, c).order(()), named.det(r, c).order((p, q)));
-    // A dim of the batch beside positional axes.
     let a = matrices.at((p, .., r, c));
     let b = Array2::from_shape_fn((2, 4), |(p, r)| (p * 4 + r) as f64).into_tensor((p, r));
     assert_eq!(a.solve(&b, r, c).order((p, c)), named.solve(&b, r, c).order((p, c, q)));

@@ -84,7 +84,6 @@ fn check<T: TestElement>(operator: Operator, bad: &Wide, b: &Wide, why: &str) {
     assert_message(found, &format!("`{name}`: the matrix at Outer = 1, Inner = 2 {why}"));
 }
 
-/// An element that is infinite or NaN, anywhere.
 fn check_elements<T: TestElement>() {
     let why = "has an element that is infinite or NaN";
     for size in SIZES {
@@ -125,7 +124,6 @@ fn check_elements<T: TestElement>() {
             check::<T>(operator, &bad, &wide(rows, 3, |_, _| 1.0), why);
         }
     }
-    // A right-hand side.
     for size in SIZES {
         for value in [f64::NAN, f64::INFINITY] {
             let mut b = wide(size, 3, |_, _| 1.0);
@@ -184,7 +182,7 @@ fn check_singular<T: TestElement>() {
             check::<T>(Operator::Cholesky, &bad, &b, "is not positive definite");
         }
         if size > 1 {
-            // Its symmetric part is not positive definite.
+            // The symmetric part of the matrix is not positive definite.
             check::<T>(Operator::Cholesky, &not_definite, &b, "is not positive definite");
         }
     }
@@ -319,7 +317,6 @@ fn matrices_that_are_not_symmetric() {
     }
 }
 
-/// Right-hand sides without the batch dim, and matrices without it.
 #[test]
 fn batches_of_one_operand() {
     let cases = golden();
@@ -343,7 +340,6 @@ fn batches_of_one_operand() {
     assert_eq!(found.shape(), [2, 4, 3]);
 }
 
-/// Elements near the greatest float.
 #[test]
 fn elements_near_the_greatest() {
     let large = array![[1.2e308, 0.0], [0.0, 1.7e308]];

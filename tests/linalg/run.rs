@@ -17,7 +17,7 @@ dims! {
     pub struct L;
 }
 
-/// The element types.
+/// An element type of the tests.
 pub trait TestElement: MatrixElement<Part: CastTo<f64>> {
     /// The difference between 1 and the next number.
     const EPSILON: f64;
@@ -100,7 +100,6 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The operators for square matrices.
     pub const SQUARE: [Operator; 15] = [
         Operator::Cholesky,
         Operator::SolveTriangular(Triangular::Lower),
@@ -118,7 +117,6 @@ impl Operator {
         Operator::Power(-2),
         Operator::Expm,
     ];
-    /// The operators for all matrices.
     pub const ANY: [Operator; 8] = [
         Operator::Lu,
         Operator::Qr,
@@ -200,7 +198,6 @@ macro_rules! over {
                 })
             }
 
-            /// The eigenvalues and eigenvectors.
             pub fn eig<T: TestElement + RealMatrixElement>(a: &ArrayViewD<'_, T>) -> Results
             where
                 Complex<T>: Num + TestElement,

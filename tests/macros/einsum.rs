@@ -454,7 +454,6 @@ patterns! { sizes_of_zero_and_one:
     "i,ij,j->", [30] [30, 40] [40];
 }
 
-/// The same patterns for several element types.
 macro_rules! types {
     ($($name:ident $t:ty;)*) => {$(
         #[test]

@@ -181,7 +181,6 @@ fn gathers_keep_the_axes_that_dots_stand_for() {
     let expected = Array::from_shape_fn((2, 2, 4, 5), |(b, k, i, j)| x[(ids[(b, k)], i, j)]);
     assert_eq!(gather!(x[_ ...], ids[b k] => b k ...), expected);
     assert_eq!(gather!(x[_ ...], ids["b k"] => "(b k) ...").shape(), [4, 4, 5]);
-    // Between other axes, and with no further axes.
     let expected = Array::from_shape_fn((5, 2, 2, 4), |(j, b, k, i)| x[(ids[(b, k)], i, j)]);
     assert_eq!(gather!(x[_ ... j], ids[b k] => j b k ...), expected);
     assert_eq!(gather!(x[_ i j ...], ids[b k] => b k i j ...).shape(), [2, 2, 4, 5]);

@@ -31,8 +31,8 @@ pub fn wrong_bytes<const N: usize>(
     }
 }
 
-/// Reads randomly changed samples for two seconds, or for ten minutes with `FUZZ_SECONDS=600`.
-/// `words` are elements of the format.
+/// Reads randomly changed samples for `FUZZ_SECONDS` seconds, by default for two. `words` are
+/// pieces of the format.
 pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])) {
     let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
     let mut random = StdRng::seed_from_u64(1);

@@ -139,7 +139,6 @@ mod denotation_propagation {
     fn transpose() {
         let axes = [("2", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("4", "DATA_TIME"), ("5", "DATA_FEATURE")];
         let letters = ["N", "C", "T", "F"];
-        // All permutations.
         for number in 0..256usize {
             let perm: Vec<usize> = (0..4).map(|digit| number >> (2 * digit) & 3).collect();
             if (0..4).any(|axis| !perm.contains(&axis)) {
@@ -179,7 +178,7 @@ mod denotation_propagation {
         assert_eq!(meaning(chain(NCHW, pooled)), "N C");
     }
 
-    /// As exporters write it: the shape is computed from another shape.
+    /// Exporters compute the shape from another shape.
     #[test]
     fn reshape_to_a_computed_shape() {
         let axes = [("N", "DATA_BATCH"), ("T", "DATA_TIME"), ("12", ""), ("64", "DATA_FEATURE")];
@@ -260,7 +259,7 @@ mod denotation_propagation {
         let all =
             |operator: &str| meaning(chain(NCHW, vec![node(operator, &["x"], &["y"]).int("keepdims", 0)]));
         assert_eq!((all("ReduceSum"), all("ArgMax")), (String::new(), "C F F".into()));
-        // The axes as an input.
+        // The axes are an input.
         let mut graph = chain(NCHW, vec![node("ReduceSum", &["x", "axes"], &["y"]).int("keepdims", 0)]);
         graph.initializer.push(proto::integers("axes", &[0]));
         assert_eq!(meaning(graph), "C F F");
@@ -418,7 +417,6 @@ mod denotation_propagation {
         assert_eq!(meaning(chain(NCHW, stacked)), "_ N C F F");
     }
 
-    /// One product in two notations: `MatMul` and `Einsum`.
     #[test]
     fn products_in_two_notations() {
         let kinds = ["", "DATA_BATCH", "DATA_CHANNEL", "DATA_TIME", "FILTER_OUT_CHANNEL"];
@@ -447,7 +445,6 @@ mod denotation_propagation {
         }
     }
 
-    /// Annotations of weights are used.
     #[test]
     fn weights_are_denoted_by_their_value_info() {
         let mut graph =
@@ -523,7 +520,7 @@ mod denotation_verification {
     }
 
     #[test]
-    fn normalisation() {
+    fn normalization() {
         let nhwc = [NCHW[0], NCHW[2], NCHW[3], NCHW[1]];
         for (operator, wrong) in
             [("BatchNormalization", 1), ("GroupNormalization", 1), ("InstanceNormalization", 2), ("LRN", 2)]
@@ -618,7 +615,6 @@ mod denotation_verification {
         assert!(report.mismatches[0].is_result);
     }
 
-    /// Each mistake is reported once, without follow-up errors.
     #[test]
     fn a_mistake_is_reported_once() {
         let nhwc = [NCHW[0], NCHW[2], NCHW[3], NCHW[1]];

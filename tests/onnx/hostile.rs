@@ -66,8 +66,8 @@ fn lengths_that_the_file_does_not_have() {
     }
 }
 
-/// A part that has two bytes in the file takes up a hundred bytes in memory. Files with millions of
-/// parts are refused before memory is allocated for them.
+/// A part takes up much more memory than its bytes in the file. Files with millions of parts are
+/// refused before memory is allocated for them.
 #[test]
 fn files_with_more_parts_than_any_model() {
     let field = |number: u8, content: &[u8]| {
@@ -94,7 +94,7 @@ fn files_with_more_parts_than_any_model() {
             "this is not an ONNX model: it has more than 2000000 nodes, names, attributes, weights, types and axes"
         );
     }
-    // Weights may have any size.
+    // The bytes of weights are not counted.
     let mut graph = chain(NCHW, Vec::new());
     graph
         .initializer
@@ -123,7 +123,6 @@ fn names_that_are_no_text() {
     assert!(name(&"long".repeat(1 << 16)).len() < 100);
 }
 
-/// Nested graphs: as deep as the reader supports, and deeper.
 #[test]
 fn graphs_that_are_nested() {
     let nested = |depth: usize| {
@@ -142,7 +141,6 @@ fn graphs_that_are_nested() {
             .collect::<Vec<u8>>()
     };
     refused(&deep(100_000));
-    // Only opening tags.
     refused(&[0x3a, 0x7f].repeat(100_000));
 }
 
@@ -219,7 +217,6 @@ fn graphs_that_ask_for_much() {
     assert_eq!(check(unsqueezed).broken.len(), 1);
 }
 
-/// Nodes that precede their inputs, take themselves as inputs, or define a name twice.
 #[test]
 fn invalid_graphs() {
     let nodes = vec![

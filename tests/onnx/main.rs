@@ -14,7 +14,6 @@ mod signatures;
 
 use typed_dims::onnx::{DenotationReport, OnnxModel, proto};
 
-/// `NCHW`.
 const NCHW: &[(&str, &str)] =
     &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("8", "DATA_FEATURE"), ("10", "DATA_FEATURE")];
 

@@ -132,7 +132,7 @@ pub fn check(operator: &Operator) {
             }
             run_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
         }
-        // Batch normalisation refuses a batch with one element for each channel.
+        // Batch normalization refuses a batch with one element for each channel.
         if operator.name == "batch_norm" {
             continue;
         }

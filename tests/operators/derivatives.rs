@@ -64,8 +64,8 @@ const ZERO: &[&str] = &[
 
 /// Operators without a derivative: the operation that the error names, and the reason.
 const NONE: &[(&str, &str, &str)] = &[
-    ("map", "map", "a closure; a [custom operator](custom-operators.md) can have one"),
-    ("zip_map", "zip_map", "a closure; a [custom operator](custom-operators.md) can have one"),
+    ("map", "map", "a closure; a [custom operator](custom-operators.md) can have a derivative"),
+    ("zip_map", "zip_map", "a closure; a [custom operator](custom-operators.md) can have a derivative"),
     ("eig", "eig", "complex numbers"),
 ];
 

@@ -104,20 +104,20 @@ fn constants(call: &str) -> String {
 const TYPES: &str = r#"
 ## Element types
 
-All operands of an operation have the same element type. There are no implicit conversions: rustc rejects operands of different types, and `cast` converts like Rust's `as`.
+The operands of an arithmetic operation or a comparison have the same element type. There are no implicit conversions: rustc rejects operands of different types, and `cast` converts like Rust's `as`.
 
 | operands | result |
 |---|---|
 | a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; dividing an integer by 0 panics, but gives 0 when a recorded program is called |
 | a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
 | a tensor of `isize` and a dim, `x + i` | `isize`, the type of a dim's indices |
-| tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
+| tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error, such as "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
 | comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
-| `select` with a condition of `bool`, and `T` and `T` | `T` |
+| `select` of `T` and `T`, with a condition of `bool` | `T` |
 | `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around; those of `f16` and `bf16` are accumulated in `f32` |
 | `scatter_add`, `fold` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
-| `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
+| `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, and most losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
 | `exp`, `sqrt`, `sin`, .. | the same type; only for floats and complex numbers |
 | `abs` and `norm` of `Complex<T>` | `T` |
 | `any`, `all` of `bool` | `bool` |
@@ -148,12 +148,12 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, for examples in random order, are in `typed_dims::creation::random`.\n\n\
+        "# Operators\n\n{count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, which return indices in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow the dims of the result. (For operators that return several tensors, and a few others, these are the dims of a combination of the results, which the tests compare.) Unless the next column says *all*, operators also accept extra dims and loop over them. The extra dims may differ between arguments |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. (For operators that return several tensors, and a few others, these are the dims of the tensor that the tests compute from the results.) Unless the next column says *all*, operators also accept extra dims and loop over them. In most operators, the extra dims may differ between arguments |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the number of selected or distinct elements depends on the data |\n\
-         | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
-         | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
+         | element types | the tested element types. With the feature `half`, each elementwise operation on `f16` or `bf16` computes in `f32` and rounds once |\n\
+         | derivative | *yes*, *zero* for piecewise constant functions, integers and `bool`, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
          This page is generated from `tests/operators/` (`UPDATE=1 cargo test --all-features --test operators docs`). The tests compare each operator with plain loops, and its derivatives with difference \
          quotients in `f64`: first derivatives in reverse and forward mode, and second derivatives.\n"

@@ -18,8 +18,8 @@ pub fn pairs() -> Family {
     operators.extend(mixed::entries());
     Family {
         title: "Elementwise, on several tensors",
-        about: "Lazy and fused. The result has the dims of all operands. An operand is repeated along dims that it lacks. One of the \
-                operands can be a scalar. The operands have the same element type, unless an entry says otherwise; `cast` converts.",
+        about: "Lazy and fused. The result has the dims of all operands. An operand is repeated along dims that it lacks. An operand \
+                other than the first can be a scalar; with `+ - * / %`, the first can be one instead. The operands have the same element type, unless an entry says otherwise; `cast` converts.",
         operators,
     }
 }
@@ -34,7 +34,7 @@ mod one {
     crate::pointwise! {
         /// `-x`
         neg [f32 i32 f16] (x), -x, if x == T::default() { x } else { -x }, "neg" "lax.neg" "negative";
-        /// `!x`, for integers with each bit inverted
+        /// `!x`; for integers, each bit is inverted
         not [bool u8] (x), !x, !x, "logical_not, bitwise_not" "lax.bitwise_not" "invert";
         /// `|x|`, for complex numbers the magnitude as a real number
         abs [f32 i32 f16] (x), x.abs(), x.abs(), "abs" "lax.abs" "abs";
@@ -110,7 +110,7 @@ mod one {
         trunc [f32 f64 f16] (x), x.trunc(), x.trunc(), "trunc" "numpy.trunc" "trunc";
         /// `x - trunc(x)`
         fract [f32 f64 f16] (x), x.fract(), x.fract(), "frac" "" "";
-        /// -1, 0 or 1
+        /// -1, 0 or 1; NaN for NaN
         signum [f32 i32] (x in Ties), x.signum(), if x > T::default() { 1 as T } else if x < T::default() { 0 as T - 1 as T } else { x }, "sign" "lax.sign" "sign";
         /// Whether the element is NaN
         is_nan [f32 f64 f16] (x in Ties), shown!(x.is_nan(); where { let x = x.ln(); }), x.ln().is_nan(), "isnan" "numpy.isnan" "isnan";
@@ -150,7 +150,7 @@ mod one {
         celu [f32 f64 f16] (x), x.celu(of(0.5)), if x < 0.0 { 0.5 * ((x / 0.5).exp() - 1.0) } else { x }, "celu" "nn.celu" "";
         /// `x`, or 0 where `|x| <= lambda`
         hard_shrink [f32 f64 f16] (x), x.hard_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x }, "hardshrink" "" "";
-        /// `x` moved towards 0 by `lambda`, or 0
+        /// `x` moved towards 0 by `lambda`, or 0 where `|x| <= lambda`
         soft_shrink [f32 f64 f16] (x), x.soft_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x - x.signum() }, "softshrink" "" "";
         /// `x`, or a constant where `x` is NaN
         nan_to [f32 f64 f16] (x), shown!(x.nan_to(of(7.0)); where { let x = x.ln(); }), if x < 0.0 { 7.0 } else { x.ln() }, "nan_to_num" "numpy.nan_to_num" "nan_to_num";
@@ -168,7 +168,7 @@ mod one {
         signbit [f32 f64 f16] (x), x.signbit(), x < 0.0, "signbit" "numpy.signbit" "signbit";
         /// The element in another type, as Rust's `as` converts it
         cast [f32 i32 u8] (x), x.cast::<i64>(), x as i64, "to" "lax.convert_element_type" "astype";
-        /// `f(x)` for any Rust closure
+        /// `f(x)` for a closure `f`
         map [f32 i32] (x), x.map(|x| x + x), x + x, "func.vmap" "vmap" "vectorize";
         /// `e^x` of complex numbers
         exp_complex [Complex64] (x), x.exp(), x.exp(), "exp" "lax.exp" "exp";
@@ -187,7 +187,7 @@ mod two {
         sub [f32 i32 f16] (x, y), x - y, x - y, "sub" "lax.sub" "subtract";
         /// `x * y`
         mul [f32 i32 u8 half] (x, y), x * y, x * y, "mul" "lax.mul" "multiply";
-        /// `x / y`, of integers rounded towards 0
+        /// `x / y`; for integers, rounded towards 0
         div [f32 i32 half] (x, y in Nonzero), x / y, x / y, "div" "lax.div" "divide";
         /// The remainder with the sign of `x`
         rem [f32 i32 f16] (x, y in Nonzero), x % y, x % y, "fmod" "lax.rem" "fmod";
@@ -197,9 +197,9 @@ mod two {
         or [bool u8] (x, y), x | y, x | y, "bitwise_or" "lax.bitwise_or" "bitwise_or";
         /// `x ^ y`
         xor [bool u8] (x, y), x ^ y, x ^ y, "bitwise_xor" "lax.bitwise_xor" "bitwise_xor";
-        /// The greater one
+        /// The greater one; NaN if either is NaN
         maximum [f32 i32 f16] (x, y), x.maximum(y), if x > y { x } else { y }, "maximum" "lax.max" "maximum";
-        /// The lesser one
+        /// The lesser one; NaN if either is NaN
         minimum [f32 i32 f16] (x, y), x.minimum(y), if x < y { x } else { y }, "minimum" "lax.min" "minimum";
         /// `x^y`
         powf [f32 f64 f16] (x in Positive, y), x.powf(y), x.powf(y), "pow" "lax.pow" "power";
@@ -237,7 +237,7 @@ mod two {
         eq [f32 i32 bool] (x in Ties, y in Ties), x.eq(y), x == y, "eq" "lax.eq" "equal";
         /// `x != y`
         ne [f32 i32 bool] (x in Ties, y in Ties), x.ne(y), x != y, "ne" "lax.ne" "not_equal";
-        /// `f(x, y)` for any Rust closure
+        /// `f(x, y)` for a closure `f`; `x` and `y` can have different element types
         zip_map [f32 i32] (x, y), x.zip_map(y, |x: T, y: T| x - y - y), x - y - y, "func.vmap" "vmap" "vectorize";
     }
 }
@@ -248,7 +248,7 @@ mod mixed {
     use typed_dims::prelude::*;
 
     crate::operators! {
-        /// `if c { x } else { y }`; only the selected elements are read
+        /// `if c { x } else { y }`; indices of elements that are not selected can be out of range
         select [f32 i32] (c: bool [I J], x: T [I], y: T [J K]) -> [I J K],
             call: select(c, x, y),
             loops: build(&[c.shape()[0], c.shape()[1], y.shape()[1]], |at| {
@@ -256,7 +256,7 @@ mod mixed {
             }),
             along: [], keep: [],
             names: "where" "lax.select" "where";
-        /// Dims as values, which are the indices along them
+        /// Dims as values: the indices along them
         iota [f32] (x: T [I J]) -> [I J],
             call: x.zip_map(I + J * 2, |_, at| at),
             loops: build(x.shape(), |at| (at[0] + 2 * at[1]) as isize),

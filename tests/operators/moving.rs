@@ -137,7 +137,7 @@ crate::operators! {
         loops: build(&[x.shape()[0], 3 * x.shape()[1]], |at| x[[at[0], at[1] / 3]]),
         along: [J], keep: [],
         names: "repeat_interleave" "numpy.repeat" "repeat";
-    /// Resizes to the nearest element: `out[h] = x[floor(h * n / size)]`
+    /// Resizes by taking the element at or before each position: `out[h] = x[floor(h * n / size)]`
     interpolate_nearest [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.interpolate_nearest((H, W), (9, 3)),
         loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),

@@ -1,4 +1,4 @@
-//! Convolutions, pooling, normalisation, dropout.
+//! Convolutions, pooling, normalization, dropout.
 
 use crate::loops::{self, build, tap};
 use crate::table::Family;
@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows, which are views. `layer_norm` takes the dims to normalise over: with the dims of an image, it is an instance norm. Multiply the result by a gain and add a bias, or call `layer_norm_affine`. `attention` is in the section on reductions.",
+        about: "A convolution is one contraction over windows, which are views. `layer_norm` takes the dims to normalize over: with the dims of an image, it is an instance norm. Multiply the result by a gain and add a bias, or call `layer_norm_affine`. `attention` is in the section on reductions.",
         operators: entries(),
     }
 }
@@ -257,7 +257,7 @@ crate::operators! {
         }),
         along: [H W], keep: [H W],
         errors: [image().at((C, H)).try_max_pool(H, 2, &Window::new().padding(2))
-            => "windows along dim `H`: the padding 2 is more than half of the window, which spans 2 element(s)"],
+            => "windows along dim `H`: the padding 2 is more than half of the window's span of 2"],
         names: "nn.functional.max_pool2d" "lax.reduce_window" "";
     /// The greatest element of each window, with partial windows at the end
     max_pool_ceil [f32 i32] (x: T [C H W]) -> [C H W],

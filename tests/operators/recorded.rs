@@ -19,7 +19,7 @@ use typed_dims::program::{record, spec};
 #[path = "../support/reloaded.rs"]
 mod reload;
 
-/// Without `serde`, programs cannot be serialised. This converts the program to its saved form and
+/// Without `serde`, programs cannot be serialized. This converts the program to its saved form and
 /// back.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Reductions and scans",
-        about: "These run immediately, most of them in one pass over the expression. Reductions take one dim or a tuple of dims; scans take one dim.",
+        about: "These run immediately, most of them in one pass over the expression. Scans (`cumsum` and the like) and `diff` take one dim; the others take one dim or a tuple of dims.",
         operators: entries(),
     }
 }
@@ -43,7 +43,7 @@ fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
 }
 
 crate::operators! {
-    /// The sum; 0 if there are no elements. The sum of a product runs as a contraction
+    /// The sum; 0 if there are no elements
     sum [f32 f64 i32 u8 half] (x: T [I J]) -> [I],
         call: x.sum(J),
         loops: fold(x, 1, |x| x.iter().fold(0 as T, |a, b| a + b)),
@@ -69,14 +69,14 @@ crate::operators! {
         loops: fold(x, 1, |x| { let x = numbers(x); (mean(&x)) as T }),
         along: [J], keep: [],
         names: "nanmean" "numpy.nanmean" "nanmean";
-    /// The greatest element that is not NaN; NaN if all are
+    /// The greatest element that is not NaN; NaN if all are NaN
     nanmax [f32 f64] (x: T [I J]) -> [I],
         call: shown!(x.nanmax(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
         loops: fold(x, 1, |x| { let x = numbers(x); (x.iter().copied().fold(f64::NEG_INFINITY, f64::max)) as T }),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_nanmax(J) => "`nanmax` over dim `J` = 0 has no elements to choose from"],
         names: "" "numpy.nanmax" "nanmax";
-    /// The least element that is not NaN; NaN if all are
+    /// The least element that is not NaN; NaN if all are NaN
     nanmin [f32 f64] (x: T [I J]) -> [I],
         call: shown!(x.nanmin(J); where { let x = x.masked_fill(J.eq(2), of(f64::NAN)); }),
         loops: fold(x, 1, |x| { let x = numbers(x); (x.iter().copied().fold(f64::INFINITY, f64::min)) as T }),
@@ -255,7 +255,7 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [],
         names: "diff" "numpy.diff" "diff";
-    /// `softmax over J of scale * sum over K of q * k`, times `v`, without the scores in memory
+    /// `sum over J of v * softmax over J of (scale * sum over K of q * k)`; the last argument is a mask
     attention [f32 f64 f16] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
         call: attention(q, k, v, K, J, of(0.5), true),
         loops: build(&[q.shape()[0], v.shape()[1]], |at| {

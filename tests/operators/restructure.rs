@@ -101,7 +101,7 @@ crate::operators! {
         errors: [try_concat(J, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
             => "parts of a concatenation along `J` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
-    /// Concatenates along a new dim; each part has its own dim there
+    /// Concatenates along a new dim, which replaces one dim of each part
     concat_to [f32 i32] (x: T [I J]) -> [K I],
         call: shown!(concat_to(K, (J, L), (x, y)); where { let y = (x + x).rename(J, L); }),
         loops: {

@@ -86,7 +86,7 @@ crate::operators! {
             out
         },
         along: [K V], keep: [],
-        names: "scatter" "ops.segment_max" "put_along_axis";
+        names: "scatter" "x.at[ids].set" "put_along_axis";
     /// `out = x`, then `out[ids[k], i] += y[k, i]`
     index_add [f32 i32] (x: T [J I], y: T [K I], ids: usize [K] in Below("J")) -> [I J],
         call: x + y.scatter_add(K, J.of(x.size(J)), ids),

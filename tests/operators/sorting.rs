@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Sorting",
-        about: "These run immediately. NaN sorts as the greatest element; equal elements keep their order.",
+        about: "These run immediately. NaN sorts as the greatest element; equal elements keep their order. `min_with_index`, `median` and `quantile` return NaN if any element is NaN.",
         operators: entries(),
     }
 }

@@ -28,7 +28,7 @@ fn a_function_of_arrays_is_called_for_each_example() {
     let x = numbers(3, 2, 5);
     let (y, plan) = explain(|| sorted(x.view().into_owned().into_tensor((Batch, Group, Seq))));
     let [PlanStep::Calls { calls: 6, bytes: 120, .. }] = plan.steps[..] else { panic!("{plan}") };
-    assert!(plan.to_string().contains("loop of 6 call(s), one for each example"), "{plan}");
+    assert!(plan.to_string().contains("loop of 6 calls, one for each example"), "{plan}");
     let y = y.order((Batch, Group, Seq));
     for (row, expected) in y.rows().into_iter().zip(x.rows()) {
         assert_eq!(row.to_owned(), sorted_array(&expected.to_owned()));

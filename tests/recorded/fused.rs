@@ -1,4 +1,4 @@
-//! Sums, and gradients of normalisations and softmax, that are fused with the maps whose results
+//! Sums, and gradients of normalizations and softmax, that are fused with the maps whose results
 //! they read. Compares programs bit for bit with their recorded steps run one by one, on one thread
 //! and on several.
 
@@ -27,7 +27,7 @@ fn drawn((rows, columns): (usize, usize), seed: u64) -> All {
     (matrix(seed), matrix(seed + 1), randn(column, seed + 2), randn(row, seed + 3))
 }
 
-/// A random program of maps, sums and normalisations. The sums share operations with maps before
+/// A random program of maps, sums and normalizations. The sums share operations with maps before
 /// and after them.
 fn values(steps: &[[usize; 3]], (x, y, g, c): Given<'_>) -> (All, Scalar) {
     let mut known = vec![x.clone(), y.clone()];

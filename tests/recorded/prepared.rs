@@ -1,5 +1,5 @@
 //! Compares prepared programs with their steps run one by one, bit for bit: planned products and
-//! sums, normalisations and softmax, attention, and memory that calls reuse.
+//! sums, normalizations and softmax, attention, and memory that calls reuse.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;

@@ -151,7 +151,7 @@ fn no_memory_is_touched() {
 }
 
 /// A recording from sizes draws no random numbers: a function that uses a constant of random
-/// numbers is refused, and the steps that initialise parameters are not part of the program.
+/// numbers is refused, and the steps that initialize parameters are not part of the program.
 #[test]
 fn numbers_that_were_not_drawn_are_not_read() {
     #[derive(Clone, Parameters)]

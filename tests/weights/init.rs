@@ -1,4 +1,4 @@
-//! Initialisation of parameters, and other functions that draw from a seed.
+//! Initialization of parameters, and other functions that draw from a seed.
 
 use typed_dims::creation::random::{bernoulli, permutation, rand_like, split, try_bernoulli};
 use typed_dims::init::{

@@ -1,4 +1,4 @@
-//! Weights: the structs that hold them, initialisation, and files.
+//! Weights: the structs that hold them, initialization, and files.
 
 #[cfg(feature = "safetensors")]
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! Initialisation of parameters, from a seed.
+//! Initialization of parameters, from a seed.
 //!
 //! The *fan-in* of a weight is its number of inputs: the product of the sizes of the dims that the
 //! layer sums over. The *fan-out* is its number of outputs: the product of the sizes of the dims

@@ -1,4 +1,4 @@
-//! Conversions from arrays, constructors, initialisation, seeds and random tensors.
+//! Conversions from arrays, constructors, initialization, seeds and random tensors.
 
 pub mod convert;
 pub mod create;

@@ -1,7 +1,7 @@
 //! Lines: the elements of a tensor along some of its dims, one line for each position of the other
 //! dims.
 //!
-//! Sorting, normalising and similar operations need a whole line at a time. So the elements are
+//! Sorting, normalizing and similar operations need a whole line at a time. So the elements are
 //! computed with the dims of a line innermost. Then the lines are processed, on several threads if
 //! that pays off. Finally the result is put into the order in which results are stored ("the order
 //! of results").
@@ -213,11 +213,11 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'stati
     lines.along(len, work)
 }
 
-/// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
+/// Standardizes each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias.
 /// The result has the dims `U`: those of the tensor, the gain and the bias.
 ///
 /// If gain and bias only have dims of a line, and neither they nor the tensor are traced, this is
-/// one pass over the lines. Otherwise one pass standardises the lines, and a second one applies
+/// one pass over the lines. Otherwise one pass standardizes the lines, and a second one applies
 /// gain and bias. Both passes have derivatives.
 #[track_caller]
 pub(crate) fn standardized_affine<A, D, G, B, U>(

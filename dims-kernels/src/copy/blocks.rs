@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// is written.
 const STREAMED: usize = 8 << 20;
 
-/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialised, and
+/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialized, and
 /// the target guarantees SSE2. [`stream`] and the transposition in registers require both.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
@@ -41,7 +41,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     for at in 0..size_of::<[T; B]>() / 16 {
         use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-        // SAFETY: the line consists of this many vectors, whose bytes are initialised; the address
+        // SAFETY: the line consists of this many vectors, whose bytes are initialized; the address
         // of each is aligned.
         unsafe {
             let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
@@ -311,7 +311,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous
         // elements (`source_row` is 1). `transpose` is called only for numbers, whose bytes are
-        // all initialised.
+        // all initialized.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);
             let to = self.target.offset(row as isize * self.target_row + column as isize);

@@ -9,7 +9,7 @@ use core::arch::x86_64::{__m256, __m256d};
 ///
 /// # Safety
 ///
-/// All lines are valid for writes; all bytes of the elements are initialised.
+/// All lines are valid for writes; all bytes of the elements are initialized.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn transpose<T, const B: usize>(square: &[[T; B]; B], to: *mut T, step: isize) -> bool {
     if !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {

@@ -37,7 +37,7 @@ pub struct Tile<'t> {
 /// A lowered expression: makes the elements of a tile available, one by one.
 ///
 /// Strides, gathers and masks are handled in [`load`](Kernel::load), so that the compiler can
-/// vectorise [`get`](Kernel::get).
+/// vectorize [`get`](Kernel::get).
 ///
 /// # Safety
 ///
@@ -77,7 +77,7 @@ pub unsafe trait Kernel: Sized {
     const GATHERS: bool = false;
 
     /// Whether the kernel computes much for each element, in functions that the compiler
-    /// vectorises. Then code for the widest vectors is worthwhile.
+    /// vectorizes. Then code for the widest vectors is worthwhile.
     const LONG: bool = false;
 
     /// Whether loops check that left operands are broadcast: see

@@ -77,7 +77,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
                 self.cond.get::<I>(x)
             };
             if A::TOTAL && B::TOTAL {
-                // Without a branch the loop can be vectorised.
+                // Without a branch the loop can be vectorized.
                 let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
                 if cond { a } else { b }
             } else if cond {

@@ -260,20 +260,26 @@ impl fmt::Display for PlanStep {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
             }
             PlanStep::Lines { work, lines, len, bytes, threads } => {
-                write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
+                write!(
+                    f,
+                    "{work} of {lines} lines of {len}\n   {bytes} bytes, {}",
+                    plural(*threads, "thread")
+                )
             }
             PlanStep::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
                 let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
                 write!(
                     f,
                     "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times\n   \
-                     mask {mask}{bias}; {bytes} bytes, {threads} thread(s)"
+                     mask {mask}{bias}; {bytes} bytes, {}",
+                    plural(*threads, "thread")
                 )
             }
             PlanStep::Calls { function, calls, steps, bytes } => write!(
                 f,
-                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) in all calls\n   {bytes} bytes",
-                steps.len()
+                "loop of {}, one for each example, of {function}, with {} in all calls\n   {bytes} bytes",
+                plural(*calls, "call"),
+                plural(steps.len(), "step")
             ),
             PlanStep::Captured { place, bytes } => {
                 write!(
@@ -299,11 +305,17 @@ impl fmt::Display for PlanStep {
                 let typed = if *typed { " known to rustc" } else { "" };
                 write!(
                     f,
-                    "\n   strides{typed} (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {threads} thread(s)"
+                    "\n   strides{typed} (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {}",
+                    plural(*threads, "thread")
                 )
             }
         }
     }
+}
+
+/// `1 thread`, `2 threads`
+fn plural(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Loops {
@@ -313,7 +325,7 @@ impl fmt::Display for Loops {
         for strides in &self.operands {
             write!(f, " {strides:?}")?;
         }
-        write!(f, "; {} bytes, {} thread(s)", self.bytes, self.threads)
+        write!(f, "; {} bytes, {}", self.bytes, plural(self.threads, "thread"))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A default build may use only the oldest instructions of its target. So loops are in the `run` of
 //! a [`Task`], which is inlined into functions with `#[target_feature]`. There, the compiler
-//! vectorises the loops for the function's features. Scalar code gets the facts that it needs as an
+//! vectorizes the loops for the function's features. Scalar code gets the facts that it needs as an
 //! [`Isa`].
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
@@ -64,7 +64,7 @@ impl Isa for Fused {
 }
 
 /// The fused multiply-add intrinsics: `core` has no `mul_add`, and that of `libm` is a function
-/// call. LLVM vectorises these in loops as it does `mul_add`.
+/// call. LLVM vectorizes these in loops as it does `mul_add`.
 #[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
 mod fused {
     use core::arch::x86_64::{
@@ -119,7 +119,7 @@ pub trait Task {
 /// Runs the task with the best instructions for this machine among those that the task is compiled
 /// for.
 ///
-/// Unoptimized builds compile a task only once, for the baseline: they do not vectorise, so the
+/// Unoptimized builds compile a task only once, for the baseline: they do not vectorize, so the
 /// other copies would only cost build time.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn dispatch<W: Task>(task: W) -> W::Out {

@@ -94,7 +94,7 @@ pub unsafe fn update<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, mut 
     unsafe { pass(program, nest, Places { start, strides: row.strides }) };
 }
 
-/// Like [`update`], for slots that may be uninitialised, which the program does not read. The
+/// Like [`update`], for slots that may be uninitialized, which the program does not read. The
 /// result at a position of the loops goes to the slot at the index `offset` plus the position's
 /// offset along the first row.
 ///

@@ -202,7 +202,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     unsafe { update(nest, parts, place, lower, Write) }
 }
 
-/// A slot that may be uninitialised.
+/// A slot that may be uninitialized.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 struct UninitPlace<T: Copy>(MaybeUninit<T>);
@@ -213,7 +213,7 @@ impl<T: Copy> Default for UninitPlace<T> {
     }
 }
 
-/// Writes a value to a slot that may be uninitialised.
+/// Writes a value to a slot that may be uninitialized.
 #[derive(Clone, Copy)]
 struct Write;
 

@@ -95,7 +95,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
     ///
     /// # Safety
     ///
-    /// `fill` gives each slot a value, or returns an error. It never makes a slot uninitialised.
+    /// `fill` gives each slot a value, or returns an error. It never makes a slot uninitialized.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn fill(
         self,
@@ -105,7 +105,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
         let len = self.len();
         // SAFETY: there are `len` slots, in new memory or in a slice that is borrowed exclusively.
         // As the caller promises, `fill` writes all slots unless it fails. Even then, it makes no
-        // slot uninitialised, so the elements of a given slice stay valid.
+        // slot uninitialized, so the elements of a given slice stay valid.
         unsafe { self.write(|start| fill(from_raw_parts_mut(start.cast(), len))) }
     }
 

@@ -334,7 +334,7 @@ impl<'a, T> ElementsMut<'a, T> {
     }
 }
 
-/// Adjacent slots of an output. They are written and never read, so they may be uninitialised.
+/// Adjacent slots of an output. They are written and never read, so they may be uninitialized.
 pub struct OutputSlots<'a, T> {
     all: &'a mut [MaybeUninit<T>],
     /// The number of slots written so far, if it is counted.
@@ -344,7 +344,7 @@ pub struct OutputSlots<'a, T> {
 impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn from(all: &'a mut [T]) -> Self {
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and no slot is ever made uninitialised.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and no slot is ever made uninitialized.
         let all = unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) };
         OutputSlots { all, given: None }
     }
@@ -387,7 +387,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     /// If there are not enough slots.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn put(&mut self, first: usize, values: &[T]) {
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and initialised values are valid for it.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and initialized values are valid for it.
         let slots = unsafe { &*(core::ptr::from_ref(values) as *const [MaybeUninit<T>]) };
         self.all[first..][..values.len()].copy_from_slice(slots);
         self.count(values.len());

@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 /// A scalar operation. `Args` is an element, or a pair of elements of two tensors.
 ///
 /// One impl defines an operator: `x.apply(Op)` or `x.apply_with(y, Op)`. The result is an
-/// expression that fuses with others, broadcasts and batches. The library's loops can vectorise the
+/// expression that fuses with others, broadcasts and batches. The library's loops can vectorize the
 /// operation and run it on several threads.
 ///
 /// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that uses

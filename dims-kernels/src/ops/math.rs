@@ -1,4 +1,4 @@
-//! Elementary functions, mostly as straight-line code, which the compiler can vectorise.
+//! Elementary functions, mostly as straight-line code, which the compiler can vectorize.
 //!
 //! The error is at most 2 units in the last place over the whole range for `f32` (`exp`, `ln`,
 //! `tanh`, `erf`) and `f64` (`exp`); tests sweep this range. The polynomials of `ln` and `tanh` for

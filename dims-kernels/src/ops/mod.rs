@@ -49,7 +49,7 @@ pub trait UnaryOp<A>: Operation {
     const PARALLEL: bool = true;
     /// Whether it takes few instructions, and the result does not depend on the instruction set.
     const SIMPLE: bool = false;
-    /// Whether it takes many instructions, which the compiler vectorises.
+    /// Whether it takes many instructions, which the compiler vectorizes.
     const LONG: bool = false;
     /// Computes the result.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
@@ -82,7 +82,7 @@ pub trait BinaryOp<A, B>: Operation {
     const PARALLEL: bool = true;
     /// Whether it takes few instructions, and the result does not depend on the instruction set.
     const SIMPLE: bool = false;
-    /// Whether it takes many instructions, which the compiler vectorises.
+    /// Whether it takes many instructions, which the compiler vectorizes.
     const LONG: bool = false;
     /// Whether the result changes between `false` and `true` at most once, as one operand grows and
     /// the other stays or shrinks.

@@ -24,7 +24,7 @@
 //! The properties of operations on one element are
 //!
 //! * `elsewhere`: the method is not generated from the line. This property comes first;
-//! * `long`: the operation takes many instructions, which the compiler vectorises;
+//! * `long`: the operation takes many instructions, which the compiler vectorizes;
 //! * `wraps`: the result for integers of a type may be out of range for the type.
 //!
 //! The macros pass all lines to another macro. [`ops`](crate::ops) generates types from them,

@@ -72,7 +72,7 @@ impl OperandSource {
     ///
     /// # Safety
     ///
-    /// While a kernel reads the source, there is an initialised element of the type `dtype` for
+    /// While a kernel reads the source, there is an initialized element of the type `dtype` for
     /// each position of the nest: at `start`, offset by the row of strides, and by the entry of the
     /// table to which the next row leads.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {

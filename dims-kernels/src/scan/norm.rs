@@ -1,4 +1,4 @@
-//! Normalisation of lines: operations along contiguous elements, for [`scan`](crate::scan).
+//! Normalization of lines: operations along contiguous elements, for [`scan`](crate::scan).
 
 use crate::error::Error;
 use crate::machine::isa::{Isa, Task, dispatch};

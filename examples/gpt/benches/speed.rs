@@ -94,7 +94,7 @@ fn main() {
     let wanted = |part: &str| !words.iter().any(|word| word.parse::<usize>().is_err() && word != part);
     let mut gpt = Gpt::random(SIZES, 1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{} weights, {threads} thread(s), the least of {rounds} rounds", gpt.count_elements());
+    println!("{} weights, threads: {threads}, the least of {rounds} rounds", gpt.count_elements());
     if wanted("sample") {
         let weights: Vec<f32> = (0..gpt.count_elements()).map(|at| (at % 61) as f32).collect();
         for texts in [1, 4] {

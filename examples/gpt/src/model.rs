@@ -103,11 +103,11 @@ fn scale(query: &Queries) -> f32 {
 /// A layer: attention, then a feed-forward network, each added to its input.
 #[derive(Clone, Parameters)]
 pub struct Layer {
-    /// Normalises the input of the attention.
+    /// Normalizes the input of the attention.
     pub attention_norm: RmsNorm<(Width,)>,
     /// The attention.
     pub attention: Attention,
-    /// Normalises the input of the feed-forward network.
+    /// Normalizes the input of the feed-forward network.
     pub glu_norm: RmsNorm<(Width,)>,
     /// The feed-forward network.
     pub glu: SwiGlu<(Width,), (Inner,)>,
@@ -127,7 +127,7 @@ pub struct Gpt {
     pub chars: Embedding<Char, (Width,)>,
     /// The layers.
     pub layers: Vec<Layer>,
-    /// Normalises the output of the layers.
+    /// Normalizes the output of the layers.
     pub norm: RmsNorm<(Width,)>,
 }
 

@@ -1,4 +1,4 @@
-//! The encoder: BERT with 6 layers, mean pooling and normalisation to length 1. Every tensor has
+//! The encoder: BERT with 6 layers, mean pooling and normalization to length 1. Every tensor has
 //! its dims in its type.
 //!
 //! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019,

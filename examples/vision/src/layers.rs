@@ -1,4 +1,4 @@
-//! The layer of a convolutional network: a convolution with its normalisation.
+//! The layer of a convolutional network: a convolution with its normalization.
 
 use digits::Example;
 use typed_dims::init::he_normal;
@@ -25,12 +25,12 @@ dims! {
 /// Images or feature maps.
 pub type Maps = Tensor<f32, (Example, Channel, Row, Column)>;
 
-/// Which moments the normalisations use: those of the batch or the running ones.
+/// Which moments the normalizations use: those of the batch or the running ones.
 pub type Mode = NormMode<(Channel,)>;
-/// The moments of one normalisation.
+/// The moments of one normalization.
 pub type Moments = ChannelMoments<(Channel,)>;
 
-/// A 3 x 3 convolution with zero padding, followed by batch normalisation.
+/// A 3 x 3 convolution with zero padding, followed by batch normalization.
 #[derive(Clone, Parameters)]
 pub struct NormalConv {
     conv: Conv<(Channel,), (Made,), (KernelRow, KernelColumn), f32, NoBias>,
@@ -45,7 +45,7 @@ impl NormalConv {
         NormalConv { conv: Conv { weight, bias: NoBias }, norm: BatchNorm::new(Channel.of(made)) }
     }
 
-    /// Convolves and normalises the images.
+    /// Convolves and normalizes the images.
     pub fn apply(&self, x: &Maps, mode: &mut Mode) -> Maps {
         let made = self.conv.apply(x, (Row, Column), &Window::new().padding_same());
         self.norm.apply_in(&made.rename(Made, Channel).eval(), (Example, Row, Column), mode)

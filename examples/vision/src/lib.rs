@@ -1,6 +1,6 @@
 //! A small residual network in declared dims, trained on handwritten digits.
 //!
-//! [`layers`] has the convolution with its normalisation, [`model`] the network, [`data`] the
+//! [`layers`] has the convolution with its normalization, [`model`] the network, [`data`] the
 //! images and their augmentation, [`train`] the training, and [`report`] its measurements.
 
 pub mod data;

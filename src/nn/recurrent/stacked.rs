@@ -61,7 +61,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights, initialised like those of a single cell.
+            /// Random weights, initialized like those of a single cell.
             ///
             /// # Panics
             ///
@@ -129,7 +129,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// Random weights of all layers, initialised like those of a single cell.
+            /// Random weights of all layers, initialized like those of a single cell.
             ///
             /// # Panics
             ///
@@ -196,7 +196,7 @@ macro_rules! networks {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)> + Union<(B,)>>,
         {
-            /// Random weights of all layers, initialised like those of a single cell.
+            /// Random weights of all layers, initialized like those of a single cell.
             ///
             /// # Panics
             ///

@@ -2,7 +2,7 @@
 //! built for a target that has none. Its tests run on a target that has one, with the library's
 //! `no_std` build.
 //!
-//! Not a default member: other packages would enable the library's feature `std` here too.
+//! The crate is not a default member: other packages would enable the library's feature `std` here.
 
 #![no_std]
 #![deny(warnings)]
@@ -71,7 +71,7 @@ pub fn patterns(a: &Array2<f32>) -> (Array2<f32>, Array2<f32>, Array3<f32>, Arra
     )
 }
 
-/// Lists of arrays, and shapes.
+/// Packs two arrays, and unpacks them.
 pub fn packed(a: &Array2<f32>) -> Vec<Array2<f32>> {
     let (packed, shape) = pack!([a, a], h *);
     let parts = unpack!(packed, shape, h *);
@@ -79,7 +79,7 @@ pub fn packed(a: &Array2<f32>) -> Vec<Array2<f32>> {
     parts.into_iter().map(|part| part.to_owned()).collect()
 }
 
-/// A function of one example.
+/// The norm of one example.
 #[batched]
 pub fn length(x: &Tensor<f32, (Width,)>) -> Tensor<f32, ()> {
     x.norm(Width)

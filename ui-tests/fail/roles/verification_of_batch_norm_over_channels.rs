@@ -1,5 +1,5 @@
 //~ words: `Height` | DataFeature` | DataChannel` is expected
-//! Normalised over the batch, the channels and the width: only the height is left.
+//! Normalized over the batch, the channels and the width: only the height is left.
 
 use typed_dims::nn::norm::Normalization;
 use typed_dims::prelude::*;

@@ -124,7 +124,7 @@ fn mm_into<const N: usize>(bench: &mut Bench) {
     for (name, by) in crates() {
         let (a, b) = (a.clone(), b.clone());
         bench.peer_into(name, out(), move |out| {
-            // SAFETY: memory that may be uninitialised may also be initialised, and the product
+            // SAFETY: memory that may be uninitialized may also be initialized, and the product
             // only writes numbers.
             let out = unsafe { out.raw_view_mut().cast::<MaybeUninit<f32>>().deref_into_view_mut() };
             by(black_box(&a).view(), black_box(&b).view(), out, 1);

@@ -150,7 +150,7 @@ pub trait Losses: Computable {
         }
     }
 
-    /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`:
+    /// `-ln(softmax(x)[target])` for unnormalized `x` along the dim `classes`:
     /// `ln(sum over c of e^x[c]) - x[target]`.
     ///
     /// The targets are positions along `classes`. A position that is out of range is an error when

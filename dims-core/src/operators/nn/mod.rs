@@ -1,4 +1,4 @@
-//! Operators for neural networks: convolutions, linear maps, pooling, normalisation, losses,
+//! Operators for neural networks: convolutions, linear maps, pooling, normalization, losses,
 //! dropout.
 
 pub mod bias;

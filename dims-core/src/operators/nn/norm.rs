@@ -1,4 +1,4 @@
-//! Normalisations over some dims: layer norm, RMS norm, group norm, batch norm.
+//! Normalizations over some dims: layer norm, RMS norm, group norm, batch norm.
 
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
@@ -19,13 +19,13 @@ use kernels::step::lines::StandardizeWithMoments;
 use twins::panicking_twin;
 
 /// The result of [`batch_norm`](Normalization::batch_norm) on a tensor of `T` with the dims `S` and
-/// the positional axes `R`. `X` are the dims of `S` that `batch_norm` does not normalise over.
+/// the positional axes `R`. `X` are the dims of `S` that `batch_norm` does not normalize over.
 pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
-    /// The normalised elements.
+    /// The normalized elements.
     pub output: Named<T, S, R>,
-    /// The mean over the normalised dims.
+    /// The mean over the normalized dims.
     pub mean: Named<T, X, R>,
-    /// The population variance over the normalised dims.
+    /// The population variance over the normalized dims.
     pub var: Named<T, X, R>,
 }
 
@@ -57,13 +57,13 @@ pub type ScaledAndShifted<A, G, B> = Named<
     >>::Out,
 >;
 
-/// Normalisations. They run immediately, except for
+/// Normalizations. They run immediately, except for
 /// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt gain and bias with ordinary
 /// operators: `x.layer_norm(Feat, 1e-5) * &gain + &bias` fuses with later operations.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) can apply them in the pass that
-/// normalises.
+/// normalizes.
 ///
-/// The usual normalisations differ in their dims:
+/// The usual normalizations differ in their dims:
 ///
 /// | name | call |
 /// |---|---|
@@ -93,7 +93,7 @@ pub trait Normalization: AsTensor {
     ///
     /// `gain` and `bias` can have any dims of `x`, or be single numbers. If all their dims are in
     /// `dims`, and no gradient or recorded function traces an operand, `gain` and `bias` are
-    /// applied in the pass that normalises. If they have dims that `x` lacks, write
+    /// applied in the pass that normalizes. If they have dims that `x` lacks, write
     /// `x.layer_norm(..) * gain + bias`.
     ///
     /// ```
@@ -139,7 +139,7 @@ pub trait Normalization: AsTensor {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
-    /// Splits `channels` into `groups` equal parts, and normalises each part over its channels and
+    /// Splits `channels` into `groups` equal parts, and normalizes each part over its channels and
     /// `dims`, like [`layer_norm`](Normalization::layer_norm).
     #[panicking_twin(
         "so are an `eps` that is negative or NaN, and a number of groups that does not divide the channels"
@@ -173,7 +173,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// Like [`layer_norm`](Normalization::layer_norm), but also returns the mean and the variance.
-    /// For batch normalisation in training, `dims` are the batch and all other dims except the
+    /// For batch normalization in training, `dims` are the batch and all other dims except the
     /// channels.
     #[panicking_twin("so are an `eps` that is negative or NaN, and a single value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
@@ -204,7 +204,7 @@ pub trait Normalization: AsTensor {
         Ok(Normalized { output, mean, var })
     }
 
-    /// Batch normalisation in inference: `(x - mean) / sqrt(var + eps)`, with a given mean and
+    /// Batch normalization in inference: `(x - mean) / sqrt(var + eps)`, with a given mean and
     /// variance. Lazy. Where `var + eps` is negative, the result is NaN.
     fn batch_norm_with<M, V>(self, mean: M, var: V, eps: Self::Elem) -> NormalizedBy<Self, M, V>
     where

@@ -272,7 +272,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         // With more than half a window of padding, some windows could hold only padding.
         if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
             let what = format!(
-                "windows along dim `{}`: the padding {padding} is more than half of the window, which spans {} element(s)",
+                "windows along dim `{}`: the padding {padding} is more than half of the window's span of {}",
                 dim.name,
                 steps.span(at, size.at(at))
             );

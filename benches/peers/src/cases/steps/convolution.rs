@@ -1,4 +1,4 @@
-//! A convolution, batch normalisation and `relu`.
+//! A convolution, batch normalization and `relu`.
 
 use super::{Step, candle_step, joined, scaled};
 use crate::bench::{Bench, candle};

@@ -1,4 +1,4 @@
-//! Three steps: cross entropy, layer normalisation, and a chain of elementwise operations.
+//! Three steps: cross entropy, layer normalization, and a chain of elementwise operations.
 
 use super::{Step, candle_step, joined};
 use crate::bench::{Bench, Outcome, candle, candle_ids};
