@@ -1,4 +1,4 @@
-//! Variants of attention, each as the formula of its paper.
+//! Variants of attention.
 //!
 //! ```text
 //! cargo run --example attention
@@ -81,8 +81,8 @@ mod tests {
 
     type Score<'a> = &'a dyn Fn(usize, usize, usize, f32) -> f32;
 
-    /// Computes attention by loops. `score` maps the product for a head, a token and a key to its
-    /// score, or to minus infinity.
+    /// Computes attention by loops. `score` takes a head, a token, a key, and the scaled product of
+    /// query and key.
     fn by_loops(q: &Queries, k: &Keys, v: &Keys, score: Score<'_>) -> Vec<f32> {
         let (q, k, v) =
             (q.order((Token, Head, Feat)), k.order((Key, Head, Feat)), v.order((Key, Head, Feat)));

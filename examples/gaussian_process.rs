@@ -1,7 +1,7 @@
-//! Gaussian process regression: a map of heights from 40 measurements, with its errors.
+//! Gaussian process regression: a map of heights from 40 measurements, with standard deviations.
 //!
 //! The variance of the heights, their length scales to the east and to the north, and the noise of
-//! the measurements are learned by gradient ascent on the likelihood. See C. E. Rasmussen and
+//! the measurements are learned by maximizing the likelihood with Adam. See C. E. Rasmussen and
 //! C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, algorithm 2.1.
 //!
 //! ```text
@@ -70,7 +70,7 @@ impl Kernel {
     }
 }
 
-/// The kernel under which the heights are most likely, and its loss.
+/// The learned kernel, and its loss.
 fn learn(survey: &Survey, steps: u64) -> (Kernel, f64) {
     let mut kernel =
         Kernel { variance: full((), 0.0), scales: zeros(Coordinate), noise: full((), 0.1_f64.ln()) };
@@ -83,7 +83,7 @@ fn learn(survey: &Survey, steps: u64) -> (Kernel, f64) {
     (kernel, loss)
 }
 
-/// The height of a place, and its standard deviation.
+/// The predicted height of a place, and its standard deviation.
 #[batched]
 fn predict(
     kernel: &Kernel,

@@ -4,10 +4,10 @@
 //! du/dt = 0.1 d2u/dx2   for x and t between 0 and 1   u(x, 0) = sin(pi x)   u(0, t) = u(1, t) = 0
 //! ```
 //!
-//! The loss is the mean squared residual of the equation. It contains derivatives of the network
-//! with respect to its inputs, `jvp`, and a second derivative, `jvp` of `jvp`; the gradient with
-//! respect to the weights goes through both. M. Raissi, P. Perdikaris, G. E. Karniadakis, 2019,
-//! "Physics-informed neural networks".
+//! The loss is the mean squared residual of the equation. `jvp` computes the derivative of the
+//! network with respect to `t`, and `jvp` of `jvp` the second derivative with respect to `x`. The
+//! gradient with respect to the weights goes through both. M. Raissi, P. Perdikaris, G. E.
+//! Karniadakis, 2019, "Physics-informed neural networks".
 //!
 //! ```text
 //! cargo run --release --example heat_equation
@@ -30,7 +30,6 @@ dims! {
 /// A number for each point.
 type Field = Tensor<f64, (Point,)>;
 
-/// The diffusion coefficient.
 const DIFFUSION: f64 = 0.1;
 
 #[derive(Parameters)]

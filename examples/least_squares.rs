@@ -1,8 +1,7 @@
-//! Least squares with error bars: the expansion of the universe, in the data that it was discovered
-//! from.
+//! Least squares with error bars: the expansion of the universe, from Hubble's data.
 //!
 //! E. Hubble, *A relation between distance and radial velocity among extra-galactic nebulae*, 1929,
-//! table 1. (The distances are too small by a factor of about seven, as was found later.)
+//! table 1. (The distances are too small by a factor of about seven.)
 //!
 //! ```text
 //! cargo run --example least_squares --features linalg -- hubble.svg

@@ -6,8 +6,8 @@
 
 use typed_dims::prelude::*;
 
-/// The next board. A cell lives if three of the nine cells in its 3 x 3 block are alive, or if four
-/// are and it is one of them.
+/// The next board. A cell lives if exactly three of the nine cells in its 3 x 3 block are alive, or
+/// if exactly four are and it is one of them.
 fn step(board: &Array2<u8>) -> Array2<u8> {
     let (h, w) = board.dim();
     let around = tensor!([y in 0..h, x in 0..w] =>

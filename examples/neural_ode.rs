@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn a_step_is_of_fourth_order() {
-        // A rotation with a known solution: half the step gives a sixteenth of the error.
+        // A rotation with a known solution: half the step gives about a sixteenth of
+        // the error.
         let turn = |z: &Points| {
             (z.rename(State, From) * from_vec((From, State), vec![0.0, 1.0, -1.0, 0.0])).sum(From)
         };

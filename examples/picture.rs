@@ -33,7 +33,7 @@ fn taken_apart(picture: &Picture) -> Picture {
     rearrange!(picture, (h down) (w right) c -> (down h) (right w) c, down = 2, right = 2)
 }
 
-/// The inverse of `taken_apart`: the pixel shuffle of super-resolution (W. Shi et al., 2016).
+/// The inverse of `taken_apart`: the pixel shuffle used in super-resolution (W. Shi et al., 2016).
 fn put_together(parts: &Picture) -> Picture {
     rearrange!(parts, (down h) (right w) c -> (h down) (w right) c, down = 2, right = 2)
 }

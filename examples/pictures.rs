@@ -23,7 +23,7 @@ dims! {
     pub struct Hidden;
 }
 
-/// The distance from each token back to each key, or -1 for later keys, which are masked.
+/// The distance from each token back to each key, or -1 for later keys.
 fn distances(n: usize) -> Tensor<isize, (Token, Key)> {
     let (token, key) = (Token.of(n), Key.of(n));
     select(token.ge(key), token - key, -1).eval()

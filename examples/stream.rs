@@ -51,8 +51,7 @@ fn head(
     x.relu().contract(weight, Feature).mean(Time)
 }
 
-/// `e^x / sum of e^x` along the streamed dim. The reductions leave an axis of size 1, and
-/// broadcasting it is nearly free.
+/// `e^x / sum of e^x` along the streamed dim.
 fn softmax(x: &Stream<f32, (Class,), Class>) -> Stream<f32, (Class,), Class> {
     let classes = Class.of(x.size(Class));
     let exp = (x - x.max_keepdim(Class, One).broadcast(One, classes)).exp();

@@ -2,9 +2,9 @@
 //! from first principles, in one line.
 //!
 //! The original puzzles only allow indexing, arithmetic, `@`, comparison, shapes, `arange`, `where`
-//! and earlier solutions. Here each solution is one `tensor!`, which reads like the puzzle's
-//! specification. The specifications are written as loops below, and each solution is compared with
-//! its specification on inputs of many sizes. The program panics if they differ.
+//! and earlier solutions. Here each solution is one `tensor!`. The specifications are written as
+//! loops below, and each solution is compared with its specification on inputs of many sizes. The
+//! program panics if they differ.
 //!
 //! ```sh
 //! cargo run --example tensor_puzzles
@@ -387,7 +387,6 @@ fn main() {
     println!("all 21 agree with their specifications");
 }
 
-/// `cargo test` runs the puzzles.
 #[test]
 fn all_puzzles_agree_with_their_specifications() {
     main();

@@ -1,7 +1,7 @@
 //! The readers of files as a fuzz target: safetensors, npy, npz and ONNX. For any bytes, a reader
 //! must return a value or an error with a reason.
 //!
-//! The first byte of an input says whether the others are a file, or changes to a valid one.
+//! The first byte of an input says whether the others are a file, or changes to a valid file.
 
 #![no_main]
 

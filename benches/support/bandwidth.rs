@@ -1,7 +1,7 @@
-//! The memory bandwidth probe: the sum of an array, as fast as one thread can read it.
+//! The memory bandwidth probe: the sum of an array, on one thread.
 
-/// The sum of the elements in whole chunks of 64. With 64 partial sums, no addition waits for the
-/// previous one.
+/// The sum of the elements in whole chunks of 64. With 64 partial sums, consecutive additions are
+/// independent.
 pub fn sum(x: &[f32]) -> f32 {
     #[inline(always)]
     fn lanes(x: &[f32]) -> f32 {

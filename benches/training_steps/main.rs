@@ -4,9 +4,9 @@
 //! averaging and accumulation.
 //!
 //! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the minimum CPU
-//! time of each variant in microseconds, on one thread. The variants of a step take turns. It also
-//! prints the peak memory of a step in MiB, not counting memory that was allocated before the step.
-//! `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
+//! time of each variant in microseconds, on one thread. The variants of a step take turns. The peak
+//! memory is in MiB, not counting memory that was allocated before the step.
+//! `benches/python/training_steps.py` has the same training steps in PyTorch and JAX.
 
 mod measure;
 
@@ -472,7 +472,6 @@ fn lookups_and_loops(bench: &Bench) {
     }
 }
 
-/// The work after the gradient: optimizer steps, clipping, averaging and accumulation.
 fn updates(bench: &Bench) {
     fn step<O: Optimizer<Mlp>>(bench: &Bench, name: &str, sizes: [usize; 3], mut optimizer: O) {
         let [input, hidden, class] = sizes;

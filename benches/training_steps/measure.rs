@@ -31,8 +31,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The peak memory of a step, without memory that was allocated before it. The memory pool is
-/// turned off meanwhile.
+/// The peak memory of a step in bytes, not counting memory that was allocated before the step. The
+/// memory pool is turned off during the step.
 fn peak(step: &mut dyn FnMut()) -> usize {
     typed_dims::pipeline::storage::memory::set_pool_limit(0);
     let before = LIVE.load(Ordering::Relaxed);
@@ -61,7 +61,7 @@ fn seconds(run: impl FnOnce()) -> f64 {
     (processor_time() - start).as_secs_f64()
 }
 
-/// The least times of steps that take turns, in microseconds.
+/// The shortest time of each step in microseconds. The steps take turns.
 fn race(rounds: usize, steps: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     let mut least = vec![f64::INFINITY; steps.len()];
     let mut calls = vec![1_u32; steps.len()];

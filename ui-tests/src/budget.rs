@@ -3,10 +3,8 @@
 /// The maximum number of lines that a message may have.
 pub const MOST_LINES: usize = 15;
 
-/// The cases whose messages may be longer, with the maximum number of lines of each. In these,
-/// rustc explains how the closure of a thread captures the dim, suggests `&`, `&mut` or `.clone()`
-/// in copies of the line, shows the user's struct, or shows the function of another crate that has
-/// the bound.
+/// The cases whose messages may be longer, because of notes and suggestions by rustc, with the
+/// maximum number of lines of each.
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),
@@ -53,7 +51,7 @@ pub const INTERNALS: &[&str] = &[
     ", ())",
 ];
 
-/// The problems of the golden message of a case.
+/// The problems with the golden message of a case.
 pub fn complaints(case: &str, message: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     let lines = message.lines().count();
@@ -68,7 +66,7 @@ pub fn complaints(case: &str, message: &str) -> Vec<String> {
     if message.lines().any(|line| line.starts_with("warning")) {
         complaints.push("a warning in addition to the error".to_owned());
     }
-    // A program that implements an internal trait names it itself.
+    // These programs name internal traits themselves.
     let names_it_itself = case.starts_with("fail/hostile/");
     for internal in INTERNALS {
         if message.contains(internal) && !names_it_itself {

@@ -12,7 +12,7 @@ pub fn home() -> &'static Path {
 pub struct Case {
     /// The path of the file.
     pub path: PathBuf,
-    /// `fail/reductions/sum_over_unbound_dim`: folder, topic and behaviour.
+    /// Folder, topic and behaviour, such as `fail/reductions/sum_over_unbound_dim`.
     pub name: String,
 }
 
@@ -39,7 +39,7 @@ impl Case {
     }
 }
 
-/// All programs that must not compile, sorted by name.
+/// All programs in `fail`, sorted by path.
 ///
 /// # Panics
 ///

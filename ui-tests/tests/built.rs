@@ -49,7 +49,6 @@ fn built(case: &Case) -> String {
     assert!(!text.is_empty(), "rustc said:\n{}", String::from_utf8_lossy(&output.stderr));
     let text = text.replace(&format!("{}/", workspace.display()), "$WORKSPACE/");
     let text = text.replace("--> dims-", "--> $WORKSPACE/dims-");
-    // The rest is about rustc's files, and the number of errors.
     let is_text = |line: &&str| {
         !["full name for the type", "full type name", "aborting due to", "try `rustc --explain"]
             .iter()
@@ -60,7 +59,7 @@ fn built(case: &Case) -> String {
 }
 
 /// The libraries that the program needs, by name, as Cargo has built them for the tests of the
-/// workspace. (To build them once more would take minutes.)
+/// workspace. Building them again would take minutes.
 fn libraries(workspace: &Path) -> HashMap<String, PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // The same features as in a test of the whole workspace.
@@ -86,8 +85,7 @@ fn libraries(workspace: &Path) -> HashMap<String, PathBuf> {
     found
 }
 
-/// The line of a message without the number of the line that it quotes, which changes with every
-/// edit above.
+/// A line of a message without line numbers, which change when the quoted file is edited.
 fn without_number(line: &str) -> String {
     if let Some((place, column)) = line.rsplit_once(':')
         && let Some((file, row)) = place.rsplit_once(':')

@@ -8,7 +8,7 @@ use ui_tests::{budget, check, rustc};
 /// With the rustc of the golden messages, compares messages verbatim. With any other, checks that
 /// each program is refused, and that its message contains the required words.
 ///
-/// Set `UI_WORDS_ONLY` to only check the words in any case.
+/// If the variable `UI_WORDS_ONLY` is set, checks only the words with any rustc.
 #[test]
 fn rustc_says() {
     if rustc::running() == rustc::golden() && std::env::var_os("UI_WORDS_ONLY").is_none() {

@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Compares with scikit-learn: see `reference.py`.
+    /// The expected values are from `examples/reference.py`.
     #[test]
     fn components_are_those_of_scikit_learn() {
         let all: Value = serde_json::from_str(include_str!("../../reference.json")).expect("JSON");

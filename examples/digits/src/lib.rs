@@ -24,8 +24,8 @@ pub type Images = Tensor<f32, (Example, Pixel)>;
 /// The digit of each image: an index along [`Class`].
 pub type Labels = Tensor<isize, (Example,)>;
 
-/// The maximum size in bytes that a file may unpack to: about 400,000 images. Without a limit, a
-/// small file of zeros could exhaust the memory.
+/// The maximum size in bytes that a file may unpack to. Without a limit, a small file of zeros
+/// could exhaust the memory.
 const MOST: u64 = 64 << 20;
 
 /// The greatest value of a pixel in a file.
@@ -136,7 +136,7 @@ fn describe(error: &csv::Error) -> String {
     }
 }
 
-/// The reason why a file cannot be used, and the line.
+/// The reason why a file cannot be used.
 #[derive(Debug)]
 pub struct BadFile {
     path: PathBuf,

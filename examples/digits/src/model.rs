@@ -114,8 +114,6 @@ mod tests {
         assert!(greatest.iter().all(|&difference| difference < 1e-6), "{greatest:?}");
     }
 
-    /// Compares the gradient with respect to some weights of each layer with the difference
-    /// quotient.
     #[test]
     fn gradients_are_slopes() {
         let mut rng = StdRng::seed_from_u64(1);

@@ -78,7 +78,6 @@ fn a_file_that_ends_too_early_is_refused() {
     assert_eq!(what, "not a whole gzip file: it ends too early");
 }
 
-/// Small files that unpack to more than the limit.
 #[test]
 fn a_file_that_unpacks_to_too_much_is_refused() {
     let much = |name: &str, text: &str| {

@@ -17,7 +17,6 @@ use xla_tests::plugin;
 const BATCH: usize = 16;
 const STEPS: usize = 100;
 
-/// The losses of some steps.
 fn losses(digits: &Digits, engine: &Engine) -> Vec<f32> {
     let mut trainer = trainer(engine, start(32, &mut StdRng::seed_from_u64(1)), BATCH).unwrap();
     let rows: Vec<usize> = (0..STEPS * BATCH).collect();

@@ -114,8 +114,8 @@ impl EngineArgs {
     ///
     /// # Errors
     ///
-    /// Returns an error if the plugin cannot be loaded or has too few devices, or if a mesh or a
-    /// plugin is given for the CPU.
+    /// Returns an error if the plugin cannot be found or loaded or has too few devices, or if a
+    /// mesh or a plugin is given for the CPU.
     pub fn start(&self) -> Result<Engine, Box<dyn Error>> {
         let EngineArgs { engine, mesh, ref plugin } = *self;
         if engine == Kind::Cpu {
@@ -199,8 +199,7 @@ where
         Trainer(Steps::Xla { state: Some(state), run: Box::new(run) })
     }
 
-    /// Learns from a batch. Returns the loss before the step, which XLA computes while the next
-    /// batch is prepared.
+    /// Learns from a batch. Returns the loss before the step, which XLA may still be computing.
     ///
     /// # Errors
     ///

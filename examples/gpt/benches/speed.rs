@@ -2,10 +2,10 @@
 //! second in training steps on 8 texts, and in sampling with a key-value cache.
 //!
 //! Sampling one token of each text reads all weights once, so it takes at least the time to read
-//! them. The bench measures this bound in the same run, as the time of a plain sum over as many
-//! elements, and prints its share of the sampling time.
+//! them. The bench measures this bound in the same run, as the time to sum as many elements, and
+//! prints its share of the sampling time.
 //!
-//! `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`.
+//! Run `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`.
 //! `benches/python/gpt.py` measures the same decoder in PyTorch and JAX.
 
 #[path = "../../../benches/support/bandwidth.rs"]
@@ -18,8 +18,8 @@ use std::time::Instant;
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 
-/// The feed-forward network has 8/3 of the width, as in training. `chars` is the number of distinct
-/// characters in the Bible.
+/// The feed-forward network has about 8/3 of the width, as in training. `chars` is the number of
+/// distinct characters in the Bible.
 const SIZES: Sizes = Sizes { chars: 63, layers: 6, heads: 8, width: 256, inner: 688 };
 const CONTEXT: usize = 256;
 const TEXTS: usize = 8;
@@ -35,7 +35,6 @@ fn texts(shift: usize) -> Texts {
     from_fn((Batch.of(TEXTS), Token.of(CONTEXT)), id)
 }
 
-/// Prints the shortest time of each part of a training step.
 fn train(gpt: &mut Gpt, rounds: usize) {
     let (texts, next) = (texts(0), texts(1));
     let mut optimizer = AdamW::new(1e-4).betas(0.9, 0.99).weight_decay(0.1);
@@ -67,8 +66,8 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
             least[at] = least[at].min((now - start).as_secs_f64());
             (at, start) = (at + 1, now);
         });
-        // As many measurements of the sum as of positions, so that both are equally likely to meet
-        // a quiet moment.
+        // The sum is measured once for each position, so that both times are minima of as many
+        // measurements.
         for least in &mut probes {
             *least = least.min(seconds(|| bandwidth::sum(black_box(weights))));
         }

@@ -188,7 +188,6 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The text to train on.
 fn text(args: &Train) -> Result<String, Box<dyn Error>> {
     match &args.text {
         None => bible(),

@@ -189,7 +189,7 @@ impl Gpt {
     ///
     /// # Panics
     ///
-    /// If the cache has no room for the new tokens.
+    /// Panics if the cache has no room for the new tokens.
     pub fn next_scores(&self, texts: &Texts, cache: &mut Cache) -> Scores {
         let mut x = self.chars.apply(texts);
         for (layer, past) in self.layers.iter().zip(&mut cache.layers) {

@@ -26,7 +26,7 @@ pub struct Options {
 ///
 /// # Panics
 ///
-/// If there is no text, if the texts are empty, or if the context is shorter than 2.
+/// Panics if there is no text, if the texts are empty, or if the context is shorter than 2.
 pub fn sample(
     gpt: &Gpt,
     texts: &[Vec<u32>],

@@ -56,7 +56,7 @@ impl Vocabulary {
     ///
     /// # Errors
     ///
-    /// If the text has a character that is not in the vocabulary.
+    /// Returns an error if the text has a character that is not in the vocabulary.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
         text.chars()
             .map(|char| match self.0.binary_search(&char) {
@@ -99,7 +99,7 @@ impl Corpus {
 ///
 /// # Panics
 ///
-/// If the text is not longer than a passage.
+/// Panics if the text is not longer than a passage.
 pub fn passages(ids: &[u32], batch: usize, len: usize, seed: u64, step: u64) -> (Texts, Texts) {
     assert!(ids.len() > len, "a text of {} characters has no passage of {len} and one more", ids.len());
     let mut rng = StdRng::seed_from_u64(seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));

@@ -173,8 +173,7 @@ impl Training {
         })
     }
 
-    /// Saves everything needed to resume, except the text. The file is replaced atomically, so a
-    /// crash leaves the old one.
+    /// Saves everything needed to resume, except the text. The file is replaced atomically.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let unfinished = path.with_extension("unfinished");
         self.with_state(|(gpt, optimizer)| -> Result<(), Box<dyn Error>> {

@@ -18,7 +18,6 @@ const OPTIONS: Options = Options {
     seed: 3,
 };
 
-/// The losses of all steps.
 fn losses(engine: &Engine) -> Vec<f32> {
     let text = "the cat sat on the mat and the dog sat on the log. ".repeat(20);
     let vocabulary = Vocabulary::of(&text);

@@ -42,7 +42,7 @@ impl Reader {
     }
 }
 
-/// Pads sentences to the longest one.
+/// Pads sentences to the length of the longest one.
 pub fn padded(sentences: &[&[u32]]) -> Tokens {
     let longest = sentences.iter().map(|words| words.len()).max().unwrap_or(0);
     let (batch, token) = (Batch.of(sentences.len()), Token.of(longest));
@@ -52,8 +52,8 @@ pub fn padded(sentences: &[&[u32]]) -> Tokens {
     }
 }
 
-/// The embeddings, one row for each sentence. After each batch, calls `done` with its number of
-/// sentences.
+/// The embeddings, one row for each sentence. After each batch, calls `done` with the number of
+/// sentences in the batch.
 pub fn embed(
     encoder: &Encoder<'_>,
     sentences: &[Vec<u32>],

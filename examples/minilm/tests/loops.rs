@@ -1,5 +1,4 @@
-//! Compares the model, with random weights, with loops over single elements in `f64` that follow
-//! the papers.
+//! Compares the model, for random weights, with loops in `f64`.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;

@@ -32,8 +32,8 @@ impl Block {
 #[derive(Clone, Parameters)]
 pub struct Network {
     stem: NormalConv,
-    /// The first half of the blocks, rounded down, works at the resolution of the images, the
-    /// others at half the resolution.
+    /// The first half of the blocks, rounded down, works at the resolution of the images, and the
+    /// rest at half the resolution.
     blocks: Vec<Block>,
     /// Computes the scores of the classes.
     head: Linear<(Channel,), (Class,)>,

@@ -43,7 +43,7 @@ pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
         |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
     let loss = lines.iter().map(|line| (line.epoch, f64::from(line.loss)));
     chart.draw_series(LineSeries::new(loss, BLUE.stroke_width(2)))?.label("training loss").legend(key(BLUE));
-    // (A logarithmic axis has no 0.)
+    // A logarithmic axis has no 0.
     let errors = lines.iter().map(|line| (line.epoch, (1.0 - line.accuracy).max(LEAST)));
     chart.draw_series(LineSeries::new(errors, RED.stroke_width(2)))?.label("test errors").legend(key(RED));
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;

@@ -10,7 +10,6 @@ fn images(count: usize) -> (Maps, Labels) {
     (images, from_fn(Example.of(count), |e: usize| (e % Class::SIZE) as isize))
 }
 
-/// Trains on one batch many times, so that the running moments approach those of the batch.
 fn trained(steps: usize) -> (Network, Vec<f32>) {
     let (images, labels) = images(6);
     let mut network = Network::random(4, 2, 1);

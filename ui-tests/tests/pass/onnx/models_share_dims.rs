@@ -1,4 +1,4 @@
-//! The output of one model is the input of another: both share their dims.
+//! The second model uses the dim `Picture` of the first.
 
 use typed_dims::prelude::*;
 

@@ -10,7 +10,6 @@ fn weighted<D: AnyDim, B: Dims>(x: &Tensor<f32, (D, Rest<B>)>) -> Tensor<f32, (D
     (x * D::default().cast::<f32>()).eval()
 }
 
-/// Both generic dims get sizes.
 fn both<I: AnyDim + Before<O>, O: AnyDim + After<I>>(x: &Tensor<isize, (I, O)>) -> Tensor<isize, (I, O)> {
     (x + I::default() - O::default()).eval()
 }
@@ -20,7 +19,7 @@ fn some_operand_says_the_size() {
     let x = from_vec((Batch.of(2), Tok.of(3)), vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!((&x * Tok.cast::<f32>()).sum(Tok).order(Batch), array![8.0, 17.0]);
     assert_eq!((Tok.cast::<f32>() - &x).order((Batch, Tok)), array![[-1.0, -1.0, -1.0], [-4.0, -4.0, -4.0]]);
-    // A plan of three operands, of which only the last has the dim.
+    // Only the last operand has sizes.
     assert_eq!((Tok.cast::<f32>() * 2.0 + Batch.cast::<f32>() + &x).sum((Batch, Tok)).order(()), 36.0);
     assert_eq!(select(Tok.eq(0), &x, 0.0).sum((Batch, Tok)).order(()), 5.0);
     assert_eq!(x.dot(Tok.cast::<f32>(), Tok).order(Batch), array![8.0, 17.0]);
