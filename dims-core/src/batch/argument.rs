@@ -191,8 +191,8 @@ impl<U: Dims> Further<U> {
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
-    /// Like [`unify`](Further::unify), for the axes of a tensor with the dims `S`. The function
-    /// sees the dims `K`.
+    /// Like [`unify`](Further::unify), for the axes of a tensor with the dims `S`. `K` are the dims
+    /// that the function sees. The others are extra dims.
     #[inline]
     pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,
