@@ -66,7 +66,7 @@ fn assignments_are_shown() {
     let (_, plan) = explain(|| x.as_place().add_assign(&row));
     let [PlanStep::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!((expression.as_str(), loops.bytes), ("add(place, tensor)", 4 * 12));
-    // Into memory with another layout, so that each element is written separately.
+    // The memory has another layout, so each element is written separately.
     let mut out = Array2::<f32>::zeros((3, 4));
     let (_, plan) = explain(|| (&x + &row).order_into(&mut out, (j, i)));
     let [PlanStep::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };
@@ -79,7 +79,8 @@ fn sums_go_right_to_where_they_shall_be() {
     let a = Array3::<f32>::ones((3, 40, 20));
     let b = Array2::<f32>::ones((20, 50));
     dims!(n, i, j, k);
-    // First with rows along one dim, then along two; into axes in another order, with gaps.
+    // First with rows along one dim, then along two. The targets have gaps and another order of
+    // axes.
     let mut few = Array2::<f32>::zeros((100, 40));
     let (_, plan) = explain(|| {
         (a.at((0, i, k)) * b.at((k, j))).sum_into(k, &mut few.slice_mut(ndarray::s![..;2, ..]), (j, i));
@@ -175,7 +176,7 @@ fn a_product_of_several_tensors_goes_pair_by_pair() {
     let (out, plan) = explain(|| product().sum((j, k, l)).order((i, m)));
     assert!(out.iter().all(|&value| value == 1000.0 * 10.0 * 1000.0));
     assert_eq!(products(&plan), 3, "{plan}");
-    // Never through a 1000 x 1000 matrix.
+    // No 1000 x 1000 matrix is computed.
     assert!(plan.flops() <= 2 * (2 * 10 * 1000 * 10 + 10 * 10 * 10), "{plan}");
 }
 
@@ -384,7 +385,7 @@ fn a_product_is_shown_with_its_dims_and_where_it_stands() {
     );
 }
 
-/// An owned tensor is normalized in place, which is a step too.
+/// An owned tensor is normalized in place.
 #[test]
 fn a_softmax_in_place_is_a_step() {
     dims! { struct Row; struct Column; }

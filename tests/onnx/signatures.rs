@@ -10,9 +10,7 @@ mod classifier {
 }
 
 dims! {
-    /// Shared by this file and a model.
     pub struct Batch;
-    /// Tokens.
     pub struct Token: DataTime;
 }
 
@@ -47,12 +45,11 @@ fn dims_have_names_sizes_and_roles() {
         ["DATA_BATCH", "DATA_CHANNEL", "DATA_FEATURE", "DATA_FEATURE"]
     );
     assert!(names::<LogitsAxis1>().is_empty());
-    // A denotation outside of the standard gives no role.
+    // A denotation outside the standard gives no role.
     assert!(names::<decoder::Vocabulary>().is_empty());
 }
 
-/// The size of a free axis is given by denotation or by name, for all axes that have it and no
-/// others.
+/// A size in the call is for the free axes with the given denotation or name.
 #[test]
 fn sizes_are_given_in_the_call() {
     use batch_of_four::{Channel, H, Inputs, N, Outputs, W};
@@ -70,7 +67,6 @@ fn inputs_go_out_in_the_model_s_order() {
     let image =
         from_fn((N.of(2), C, H.of(4), W.of(6)), |(n, c, h, w)| (n * 1000 + c * 100 + h * 10 + w) as f32);
     let expected = image.clone().order((N, C, H, W));
-    // In any memory layout.
     let turned = image.clone().order((W, N, H, C)).into_tensor((W, N, H, C));
     for image in [image, turned] {
         let (array,): (Array4<f32>,) = Inputs { image }.into_arrays();
@@ -140,7 +136,6 @@ fn sizes_meet_across_tensors() {
     assert_eq!(error.to_string(), "dim `Batch` has size 2 in `input.ids`, but 3 in `mask`");
     let error = inputs(2, 6, 6).try_into_arrays().unwrap_err();
     assert_eq!(error.to_string(), "dim `Token` has size 5 in `input.ids`, but 6 in `mask`");
-    // One size of the model, with two names here.
     let error = inputs(2, 5, 9).try_into_arrays().unwrap_err();
     assert_eq!(
         error.to_string(),

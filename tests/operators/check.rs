@@ -21,7 +21,7 @@ impl Sizes {
     }
 }
 
-/// The dims of the `at`th argument in the `run`th way of calling an operator.
+/// The dims of argument `at` in call `run` of a `Case`.
 pub fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
     let own = operator.parameters[at].dims.iter().copied();
     let outer = (run == 1 && at == 0).then_some("Outer");
@@ -41,7 +41,7 @@ fn draw(
     for (at, parameter) in operator.parameters.iter().enumerate() {
         let shape: Vec<usize> = dims_of(operator, run, at).iter().map(|dim| sizes.of(dim)).collect();
         let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
-        // Each argument has a different layout.
+        // Neighbouring arguments have different layouts.
         let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
         arguments.push(case.draw[at](&shape, layout, random, parameter.domain, limit));
     }
@@ -102,7 +102,7 @@ pub fn free_dims(operator: &Operator) -> Vec<&'static str> {
     dims
 }
 
-/// Whether a dim may be empty. It must not be if an argument holds positions along it.
+/// Whether a dim may be empty: no argument holds positions along it.
 pub fn can_be_empty(operator: &Operator, dim: &'static str) -> bool {
     !operator.parameters.iter().any(|own| own.domain == Domain::Below(dim))
 }
@@ -132,7 +132,7 @@ pub fn check(operator: &Operator) {
             }
             run_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
         }
-        // Batch normalization refuses a batch with one element for each channel.
+        // Batch normalization refuses a batch with one element per channel.
         if operator.name == "batch_norm" {
             continue;
         }
@@ -141,7 +141,7 @@ pub fn check(operator: &Operator) {
     }
     for (at, error) in operator.errors.iter().enumerate() {
         let (found, expected) = error();
-        // The location of the binding is a line in the entry.
+        // The rest of the text is the location of a line of the entry.
         let found = found.as_deref().map(|text| text.split(" (at ").next().expect("a first piece"));
         assert_eq!(found, Some(expected), "error {at} of {}", operator.name);
     }

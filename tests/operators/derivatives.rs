@@ -1,5 +1,5 @@
-//! The derivative of every operator: reverse and forward mode, compared with central differences,
-//! in double precision.
+//! Compares the derivatives of operators, in reverse and forward mode, with central differences, in
+//! double precision.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, dims_of, free_dims};
@@ -17,7 +17,7 @@ pub enum Derivative {
     Yes,
     /// The derivative is 0 wherever it exists: values are piecewise constant, or not floats.
     Zero,
-    /// There is no derivative, for a reason. The error names the operation.
+    /// The library refuses to differentiate the operator. The error names the operation.
     None { operation: &'static str, reason: &'static str },
 }
 
@@ -69,10 +69,9 @@ const NONE: &[(&str, &str, &str)] = &[
     ("eig", "eig", "complex numbers"),
 ];
 
-/// Operators on complex numbers.
+/// Operators on complex numbers, with their operations.
 const COMPLEX: &[(&str, &str)] = &[("exp_complex", "exp")];
 
-/// The derivative of an operator.
 pub fn derivative(operator: &Operator) -> Derivative {
     let name = operator.name;
     if let Some((_, operation, reason)) = NONE.iter().find(|(own, ..)| *own == name) {
@@ -112,11 +111,10 @@ pub type Elements = Tensor<f64, (Flat,)>;
 pub enum Outcome {
     /// Floats, which can be differentiated.
     Floats(Elements),
-    /// Other elements, which are not part of a recorded program.
+    /// Elements of another type.
     Others,
 }
 
-/// The result of a call as an outcome.
 pub trait IntoOutcome {
     fn into_outcome(self) -> Outcome;
 }
@@ -183,7 +181,7 @@ impl<'a> Call<'a> {
             }
             let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
             let domain = match parameter.domain {
-                // Equal elements are kinks.
+                // Operators can have kinks where elements are equal.
                 Domain::Ties => Domain::Any,
                 // The slope of `acosh` at 1 is infinite.
                 Domain::Above => Domain::FarAbove,
@@ -261,7 +259,7 @@ const STEP: f64 = 1e-5;
 
 /// Compares reverse and forward mode with differences, and with each other.
 ///
-/// `is_zero` says whether the derivative must be 0 everywhere, or not 0 somewhere. `None` if there
+/// `is_zero` says whether the gradient must be 0, or must not be. `None` allows both, because there
 /// may be too few elements to tell.
 fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context: &dyn Fn() -> String) {
     let value = call.floats(&call.memory);
@@ -284,7 +282,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
     let difference = (call.floats(&after) - call.floats(&before)) * (0.5 / STEP);
     let (slope, difference, value) = (values(&slope), difference.order(Flat), values(&value));
     for (at, (&found, &expected)) in slope.iter().zip(&difference).enumerate() {
-        // A mean or a maximum of no elements has no difference.
+        // Some results of no elements, such as their mean, are not finite.
         if !value[at].is_finite() {
             continue;
         }
@@ -328,7 +326,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
 fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn() -> String) {
     let cotangent = drawn(call.floats(&call.memory).size(Flat), random);
     let direction = call.direction(random);
-    // Has a linear term, because a loss that does not depend on a variable is an error.
+    // Without the linear term, a loss that does not depend on a variable would be an error.
     let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
         let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
         ((call.floats(memory).sin() * &cotangent).sum(Flat) + linear).eval()
@@ -350,7 +348,7 @@ fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn()
     }
 }
 
-/// The text of the error of a call whose arguments are variables.
+/// The message of the panic of a derivative, if it panics.
 fn error(call: &Call<'_>) -> Option<String> {
     let run = || vjp(|memory| call.floats(memory), &call.memory).0;
     let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
@@ -397,7 +395,6 @@ pub fn check(operator: &Operator) {
     }
 }
 
-/// Checks that the lists only name existing operators.
 #[test]
 fn lists_name_operators() {
     let families = crate::families();

@@ -46,8 +46,8 @@ fn row(operator: &Operator) -> String {
     )
 }
 
-/// Dims of an entry as a user has them. The test renames a local dim for a result of unknown size,
-/// and primes, which entries cannot name.
+/// The dims of an entry as a user writes them. The tests rename local and primed dims, because
+/// entries cannot name them.
 fn shown_dims<'d>(operator: &Operator, dims: &[&'d str]) -> Vec<&'d str> {
     let (is_local, has_prime) = (operator.call.contains("dims!(n)"), operator.call.contains("prime(J)"));
     let shown = |dim: &&'d str| match *dim {
@@ -61,12 +61,12 @@ fn shown_dims<'d>(operator: &Operator, dims: &[&'d str]) -> Vec<&'d str> {
 /// The call of an entry as a user writes it.
 fn shown(operator: &Operator) -> String {
     let call = operator.call.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Each test ends with `order`.
+    // The entry of `order` has the call `x`, because each test ends with `order`.
     if call == "x" {
         return format!("x.order(({}))", operator.out.join(", "));
     }
     let within = |name: &str| call.strip_prefix(name).and_then(|call| call.strip_suffix(')'));
-    // The code after `;` is only for the test, as is the value that combines two results.
+    // Only the tests need the code after `;` in `shown!`, and the conversion by `both!`.
     let call = match (within("shown!("), within("both!(")) {
         (Some(call), _) => call.split_once(';').map_or(call, |(call, _)| call),
         (_, Some(call)) => call,
@@ -168,7 +168,7 @@ fn page() -> String {
     page
 }
 
-/// The page agrees with the entries. It includes those of the feature `linalg`.
+/// The page includes the entries of the feature `linalg`.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_are_up_to_date() {
@@ -184,7 +184,6 @@ fn docs_are_up_to_date() {
     );
 }
 
-/// The README in this folder shows the number of operators.
 #[cfg(feature = "linalg")]
 #[test]
 fn docs_count_in_the_readme() {
@@ -221,7 +220,6 @@ fn docs_show_an_addition_as_it_is() {
     assert!((1..15).contains(&count), "{count} lines");
 }
 
-/// No operator has two entries.
 #[test]
 fn names_are_unique() {
     let mut names = BTreeSet::new();

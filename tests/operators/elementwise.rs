@@ -1,4 +1,4 @@
-//! Operations on each element.
+//! Elementwise operations.
 
 use crate::loops::{self, build};
 use crate::table::Family;

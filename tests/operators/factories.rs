@@ -7,7 +7,6 @@ use typed_dims::creation::create::{full_like, tri};
 use typed_dims::creation::random::{categorical, rand_like, randn_like};
 use typed_dims::prelude::*;
 
-/// Factories.
 pub fn family() -> Family {
     Family {
         title: "Factories",

@@ -6,7 +6,6 @@ use crate::value::of;
 use crate::{C, I, Inner, J, K, L, Outer, P, Q};
 use typed_dims::prelude::*;
 
-/// Linear algebra.
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",

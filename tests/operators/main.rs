@@ -87,7 +87,7 @@ dims! {
     pub(crate) struct Flat;
 }
 
-/// The sizes of the dims in entries, unless an entry needs others.
+/// The usual sizes of the dims.
 const SIZES: &[(&str, usize)] = &[
     ("I", 3),
     ("J", 4),

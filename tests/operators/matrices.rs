@@ -11,7 +11,6 @@ use ndarray::ArrayD;
 use typed_dims::operators::linalg::systems::Triangular;
 use typed_dims::prelude::*;
 
-/// Matrices.
 pub fn family() -> Family {
     Family {
         title: "Matrices",
@@ -96,7 +95,7 @@ fn lower_factor(a: &Rows) -> Rows {
     l
 }
 
-/// `q` and `r` with a positive diagonal: `r^T r = a^T a`.
+/// `q` and `r`, whose diagonal is positive: `r^T r = a^T a`.
 fn orthogonal(a: &Rows) -> (Rows, Rows) {
     let least = a.len().min(a[0].len());
     let first = rows(a.len(), least, |row, column| a[row][column]);

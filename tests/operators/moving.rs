@@ -8,7 +8,6 @@ use ndarray::ArrayD;
 use typed_dims::operators::interpolate::Interpolation;
 use typed_dims::prelude::*;
 
-/// Moving and repeating.
 pub fn family() -> Family {
     Family {
         title: "Moving and repeating",

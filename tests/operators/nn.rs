@@ -8,7 +8,6 @@ use ndarray::{ArrayD, Axis};
 use typed_dims::fallible::{try_conv, try_conv_transpose};
 use typed_dims::prelude::*;
 
-/// Neural networks.
 pub fn family() -> Family {
     Family {
         title: "Neural networks",

@@ -1,5 +1,5 @@
 //! Records every operator, and its gradient if it has one, with some inputs, and calls both
-//! programs with others. The results must equal those of the operator and of its gradient.
+//! programs with others. The results must agree with those of the operator and of its gradient.
 //! Operators that cannot be recorded must be refused.
 
 use crate::Flat;
@@ -29,7 +29,7 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
 }
 
-/// Operators that cannot be recorded, so that no other engine can run them, with the reason.
+/// Operators that cannot be recorded, with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("map", "a closure"),
     ("zip_map", "a closure"),
@@ -83,7 +83,6 @@ pub(crate) fn refusal(operator: &Operator) -> Option<&'static str> {
     REFUSED.iter().find(|(name, _)| *name == operator.name).map(|(_, reason)| *reason)
 }
 
-/// Checks that `REFUSED` names only existing operators.
 #[test]
 fn refused_operators_exist() {
     let families = crate::families();
@@ -139,19 +138,19 @@ fn assert_refused(call: &Call<'_>, name: &str) {
     assert!(message.contains("cannot be recorded"), "{name}: {message}");
 }
 
-/// Operators whose results differ by rounding, because their products are summed in another order.
+/// Operators whose programs round differently, because they sum products in another order.
 const ROUNDED: &[&str] = &["cosine_similarity"];
 
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether results of other types are cast to `f64`, so that a program returns them too.
+/// Whether results of types other than `f64` are cast to it, so that a program returns them too.
 pub fn is_recording() -> bool {
     RECORDING.get()
 }
 
-/// While this exists, results of other types are cast to `f64`.
+/// While this value exists, [`is_recording`] returns `true`.
 pub(crate) struct AsTensors;
 
 impl AsTensors {
@@ -187,7 +186,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         let mut out = program.call(memory);
         assert_same(&out, &expected, exact, what);
         assert_same(&loaded.call(memory), &out, true, &|| format!("{}, loaded", what()));
-        // Inputs that are moved in, and the given result, are overwritten.
+        // The call may overwrite inputs that are moved in.
         let moved: Vec<Elements> = memory.iter().map(|x| (x * 1.0).eval()).collect();
         program.call_into(moved, &mut out);
         assert_same(&out, &expected, exact, what);
@@ -212,7 +211,8 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
     }
 }
 
-/// The gradient of a call's result times a cotangent, plus the sum of all inputs.
+/// The gradient of a loss: the sum of a call's result times a cotangent, plus the sum of all
+/// inputs.
 pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Elements>) -> Vec<Elements> {
     let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
         let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
@@ -221,7 +221,6 @@ pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Eleme
     grad(loss, memory)
 }
 
-/// Tests one operator.
 pub fn check(operator: &Operator) {
     let name = operator.name;
     let Some(slopes) = recordable(operator) else {

@@ -6,7 +6,6 @@ use crate::value::of;
 use crate::{I, Inner, J, K, L, Outer};
 use typed_dims::prelude::*;
 
-/// Reductions and scans.
 pub fn family() -> Family {
     Family {
         title: "Reductions and scans",

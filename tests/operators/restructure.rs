@@ -8,7 +8,6 @@ use typed_dims::fallible::{try_concat, try_concat_to, try_stack};
 use typed_dims::operators::join::concat_to;
 use typed_dims::prelude::*;
 
-/// Restructuring.
 pub fn family() -> Family {
     Family {
         title: "Restructuring",

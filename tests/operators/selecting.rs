@@ -8,7 +8,6 @@ use ndarray::Axis;
 use typed_dims::creation::create::full_like;
 use typed_dims::prelude::*;
 
-/// Selecting.
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",

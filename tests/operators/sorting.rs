@@ -5,7 +5,6 @@ use crate::table::Family;
 use crate::{I, Inner, J, Outer};
 use typed_dims::prelude::*;
 
-/// Sorting.
 pub fn family() -> Family {
     Family {
         title: "Sorting",
@@ -28,7 +27,6 @@ fn sorted<T: Copy + PartialOrd>(line: &[T], descending: bool) -> Vec<(T, usize)>
     line
 }
 
-/// The quantile `q` of a line.
 fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     let line: Vec<f64> = sorted(line, false).into_iter().map(|(x, _)| x.into()).collect();
     let place = q * (line.len() - 1) as f64;

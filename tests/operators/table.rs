@@ -7,19 +7,16 @@ use crate::value::{Argument, Domain, Elements, Layout, Random};
 pub struct Family {
     /// The heading in `docs/operators.md`.
     pub title: &'static str,
-    /// The rules for all of them.
+    /// The text below the heading.
     pub about: &'static str,
-    /// The entries.
     pub operators: Vec<Operator>,
 }
 
 /// An argument of an operator.
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
     /// The element type as written: `T`, or a fixed one.
     pub elem: &'static str,
-    /// Its dims.
     pub dims: &'static [&'static str],
     /// The elements that it may have.
     pub domain: Domain,
@@ -27,20 +24,17 @@ pub struct Parameter {
     pub alone: bool,
 }
 
-/// Creates an argument.
 pub type Draw = fn(&[usize], Layout, &mut Random, Domain, usize) -> Argument;
-/// A call of an operator.
 pub type Run = fn(&[Argument]) -> Elements;
 
 /// An operator with one element type in place of `T`.
 pub struct Case {
-    /// The name of the element type.
     pub dtype: &'static str,
     /// Functions that draw random arguments, from the shape, a layout, a random generator, the
-    /// domain, and the number that positions are below.
+    /// domain, and the exclusive limit of positions.
     pub draw: Vec<Draw>,
     /// The operator on its arguments. For the first element type, there is a second call, with
-    /// `Outer` and `Inner` in the first argument and `Inner` in the others, except those that are
+    /// `Outer` and `Inner` in the first argument and `Inner` in the others, unless they are
     /// `alone`. An operator without arguments, or one that is `alone` or `apart`, has only the
     /// first call. Other element types do not need the second: batching does not depend on the
     /// type, and each call is one more expression to compile.
@@ -190,7 +184,6 @@ macro_rules! operators {
             }
         )*
 
-        /// All entries of this list.
         pub fn entries() -> Vec<$crate::table::Operator> {
             vec![$($name::entry()),*]
         }

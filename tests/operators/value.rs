@@ -8,8 +8,7 @@ use num_complex::Complex;
 pub use splitmix::Random;
 use typed_dims::types::scalar::CastTo;
 
-/// The elements that an argument may have. The ranges are those of floats; integers come from
-/// similar ranges.
+/// The elements that an argument may have. The ranges are those of floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// From -3 to 3.
@@ -34,13 +33,10 @@ pub enum Domain {
 
 /// An element type of the database.
 pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
-    /// Its name.
     const NAME: &'static str;
     /// The type in which loops compute the expected result.
     type Loops: Dtype;
-    /// Wraps an array with this element type.
     fn wrap(array: ArrayD<Self>) -> Elements;
-    /// Unwraps the array.
     fn unwrap(elements: &Elements) -> &ArrayD<Self>;
     /// An element of the domain; positions are below `limit`.
     fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
@@ -183,7 +179,6 @@ where
 
 /// The result of an operator or a loop.
 pub trait IntoElements {
-    /// Converts the result to an array.
     fn into_elements(self) -> Elements;
 }
 
@@ -200,12 +195,10 @@ impl<T: Dtype, D: Dimension> IntoElements for Array<T, D> {
 }
 
 impl Elements {
-    /// The sizes of the axes.
     pub fn shape(&self) -> Vec<usize> {
         each!(self, array => array.shape().to_vec())
     }
 
-    /// The name of the element type.
     pub fn dtype(&self) -> &'static str {
         fn name<T: Dtype>(_: &ArrayD<T>) -> &'static str {
             T::NAME
@@ -245,8 +238,8 @@ impl Elements {
         }
     }
 
-    /// Whether rounding the elements of `other` once gives these. `None` unless these are in half
-    /// precision and those of `other` are `f32`.
+    /// Whether rounding the elements of `other` once gives those of `self`. `None` unless `self` is
+    /// in half precision and `other` is `f32`.
     #[cfg(feature = "half")]
     fn rounds(&self, other: &Elements) -> Option<bool> {
         fn all<T: Dtype + Into<f64>>(halves: &ArrayD<T>, other: &Elements, epsilon: f64) -> Option<bool> {
@@ -293,7 +286,6 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All layouts.
     pub const ALL: [Layout; 6] = [
         Layout::Contiguous,
         Layout::Transposed,
@@ -344,7 +336,6 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Random elements.
     pub fn random<T: Dtype>(
         shape: &[usize],
         layout: Layout,

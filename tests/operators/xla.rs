@@ -59,7 +59,6 @@ fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: 
     compare(pjrt, &program, &other.memory, &gradient(&other.memory), &format!("the gradient of {what}"));
 }
 
-/// Tests one operator.
 pub fn check(operator: &Operator) {
     let name = operator.name;
     // Other tests check that operators that cannot be recorded are refused.

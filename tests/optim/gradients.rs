@@ -29,7 +29,6 @@ fn limits_and_shares_out_of_their_range_are_refused() {
     }
 }
 
-/// The messages say which value is which.
 #[test]
 fn values_of_other_sizes_are_refused() {
     let of = |len: usize, rows: usize| vec![ones::<f32, _>(Row.of(rows)); len];

@@ -22,8 +22,7 @@ fn numbers<T: Real>(tensor: &Row1<T>) -> Vec<f32> {
     wide(tensor).order(Row).to_vec()
 }
 
-/// Compares 1,000 steps in half precision with the same steps, with the same gradients, in single
-/// precision.
+/// Compares 1,000 steps in half precision with the same steps in single precision.
 fn compare<T: Real, H: Optimizer<Row1<T>>, O: Optimizer<Row1<f32>>>(mut half: H, mut single: O)
 where
     f32: CastTo<T>,
@@ -214,7 +213,6 @@ fn gradients_of_half_precision_are_accumulated() {
     of::<f16>();
 }
 
-/// A value with parameters of several element types.
 #[test]
 fn each_parameter_has_state_of_its_own_type() {
     let mut value = (full(Row.of(2), f16::ONE), ones::<f32, _>(Row.of(2)), ones::<f64, _>(Row.of(2)));

@@ -123,7 +123,7 @@ fn adagrad_with_decay<P: Parameters>() -> Adagrad<P> {
     Adagrad::new(0.1).rate_decay(0.02).weight_decay(0.1).first_sum(0.3).epsilon(1e-4).maximize()
 }
 
-/// With the defaults of PyTorch.
+/// Adafactor with the defaults of PyTorch.
 fn torch_adafactor<P: Parameters>(rate: f64) -> Adafactor<P> {
     Adafactor::new(rate).min_dim_size_to_factor(1).relative_step()
 }
@@ -194,13 +194,13 @@ fn the_state_of_a_parameter_that_is_gone_is_dropped() {
         let mut value = of(3);
         (0..3).for_each(|_| optimizer.step(&mut value, &of(3)));
         value.pop();
-        // A mistake changes nothing, not even the state.
+        // An error changes nothing, not even the state.
         assert!(optimizer.try_step(&mut value, &of(3)).is_err());
         assert_eq!(optimizer.state().parameters().len(), 3);
         optimizer.step(&mut value, &of(2));
         let names: Vec<String> = optimizer.state().parameters().iter().map(|state| state.name()).collect();
         assert_eq!(names, ["0", "1"]);
-        // Other sizes than those of the old parameter.
+        // The new parameter has other sizes than the old one.
         value.push(ones(Row.of(5)));
         let gradient = value.map_elements(|_: f64| 1.0);
         optimizer.step(&mut value, &gradient);
@@ -225,7 +225,6 @@ fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
     }
 }
 
-/// Integer tensors are not changed.
 #[test]
 fn integers_take_no_step() {
     let (mut value, gradient) = (full(Row.of(2), 3usize), full(Row.of(2), 1usize));
@@ -378,7 +377,7 @@ fn settings_out_of_their_range_are_refused() {
     ] {
         assert_eq!(found, expected);
     }
-    // Values at the ends of a range are allowed.
+    // Settings may equal an inclusive limit.
     let mut p = first::<f64>();
     Adam::new(0.0).betas(0.0, 0.0).epsilon(0.0).step(&mut p, &matrix(|_| 1.0));
     Sgd::new(0.0).momentum(1.0).nesterov().step(&mut p, &matrix(|_| 1.0));
@@ -446,8 +445,8 @@ fn optimizers_agree_with_pytorch_in_double_precision() {
     compare_all::<f64>("f64", 1e-12);
 }
 
-/// Parameters that grow with each step, in double precision only: in single precision, PyTorch's
-/// rounding errors accumulate.
+/// Tests double precision only: as the parameters grow, PyTorch's rounding errors in single
+/// precision accumulate.
 #[test]
 fn optimizers_that_maximize_agree_with_pytorch() {
     compare::<f64>("adam_maximize", "f64", 1e-12, Adam::new(0.03).weight_decay(0.1).maximize());
@@ -543,8 +542,8 @@ fn adafactor_factors_the_two_largest_dims() {
     }
 }
 
-/// The moments `square` and `columns` of a factored parameter lack its largest and its second
-/// largest dim.
+/// In the moments of a factored parameter, `square` lacks its largest dim, and `columns` its second
+/// largest.
 #[test]
 fn adafactor_keeps_factors() {
     let mut value = (zeros((Row.of(2), Column.of(200), Token.of(130))), zeros((Row.of(3), Column.of(4))));
@@ -713,7 +712,6 @@ fn parts_are_frozen_by_name() {
     };
     let kept = ["embedding", "0", "1", "bias", "2"].map(|name| same(&before, &value, name));
     assert_eq!(kept, [true, false, true, true, false]);
-    // The moments of an unfrozen part start with zeros.
     optimizer.unfreeze("layers.1");
     optimizer.step(&mut value, &gradient);
     assert!(

@@ -87,7 +87,7 @@ fn drawn<T: Parameter>(step: usize) -> Vec<T> {
     (0..LEN).map(|at| T::of(number(at))).collect()
 }
 
-/// Compares bits, and reports the first difference.
+/// Compares bits.
 #[track_caller]
 fn assert_same<T: Parameter>(found: &[T], expected: &[T], what: &str) {
     let (found, expected) = (bits(found), bits(expected));

@@ -90,7 +90,6 @@ fn a_plateau_refuses_settings_out_of_their_range() {
     assert_eq!(Plateau::new(0.0).observe(1.0), 0.0);
 }
 
-/// NaN losses never count as better.
 #[test]
 fn nan_is_never_better() {
     let mut plateau = Plateau::new(1.0).patience(1).factor(0.5);

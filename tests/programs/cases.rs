@@ -8,7 +8,6 @@ use typed_dims::prelude::*;
 /// A program with inputs for many examples. An input that lacks one or both of the two extra dims
 /// is shared along them.
 pub trait Case: Sync {
-    /// The name of the program.
     fn name(&self) -> &'static str;
 
     /// One call with the two extra dims, which are the first axes of its results.
@@ -162,7 +161,6 @@ struct Scan {
 }
 
 impl Scan {
-    /// The number of steps.
     pub const STEPS: usize = 6;
 
     fn new(n: usize, m: usize) -> Self {

@@ -11,7 +11,7 @@ fn numbers(n: usize, m: usize, size: usize) -> Array3<f32> {
     Array3::from_shape_fn((n, m, size), |(n, m, at)| ((n * 7 + m * 5 + at * 11) % 13) as f32)
 }
 
-/// A third-party function that only supports arrays.
+/// Stands for a third-party function that takes only arrays.
 fn sorted_array(x: &Array1<f32>) -> Array1<f32> {
     let mut x = x.to_vec();
     x.sort_by(f32::total_cmp);

@@ -86,7 +86,7 @@ fn conv_block() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// Two products for each time step, with the examples as rows. The states of a batch are stacked in
+/// Each time step has two products, with the examples as rows. The states of a batch are stacked in
 /// the layout that they have, without another copy.
 #[test]
 fn rnn() {

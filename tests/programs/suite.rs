@@ -1,4 +1,4 @@
-//! Seven programs, each written for a single example, without any notion of batches.
+//! Programs written for a single example, without any notion of batches.
 
 use typed_dims::prelude::*;
 
@@ -33,7 +33,7 @@ dims! {
     pub struct State2;
     /// State parts as a summed dim.
     pub struct State3;
-    /// Observed numbers: two.
+    /// Observed numbers.
     pub struct Seen = 2;
     /// Observed numbers as columns.
     pub struct Seen2 = 2;
@@ -59,23 +59,16 @@ pub fn scaled_attention(
 
 /// The parameters of a network with three layers.
 pub struct Mlp {
-    /// The weights of the first layer.
     pub w1: Tensor<f32, (Feat, Hidden)>,
-    /// The bias of the first layer.
     pub b1: Tensor<f32, (Hidden,)>,
-    /// The weights of the second layer.
     pub w2: Tensor<f32, (Hidden, Hidden2)>,
-    /// The bias of the second layer.
     pub b2: Tensor<f32, (Hidden2,)>,
-    /// The weights of the third layer.
     pub w3: Tensor<f32, (Hidden2, Out)>,
-    /// The bias of the third layer.
     pub b3: Tensor<f32, (Out,)>,
 }
 
 #[batched]
 impl Mlp {
-    /// The output of the network.
     pub fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Out,)> {
         let h = ((x * &self.w1).sum(Feat) + &self.b1).relu().eval();
         let h = ((h * &self.w2).sum(Hidden) + &self.b2).relu().eval();

@@ -20,8 +20,7 @@ fn scatter(
     }
 }
 
-/// Every kind of assignment but `div_assign`, through computed indices that can occur several
-/// times.
+/// Assignments through computed indices, which can occur several times.
 fn scatters(case: &Case, which: usize) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B C], w[C] => refs);
@@ -56,8 +55,7 @@ fn scatters(case: &Case, which: usize) {
     assert_eq!(out, expected);
 }
 
-/// Views of the output: strided, reversed, affine and diagonal, with a value that lacks some of the
-/// dims.
+/// Assigns to strided, reversed, affine and diagonal views, and to overlapping windows.
 fn places(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B], w[A] => refs);
@@ -105,7 +103,6 @@ fn places(case: &Case) {
     assert_eq!(out, expected);
 }
 
-/// `t += x` and the other operators, on owned tensors.
 fn operators(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i64; x[A B C], y[B] => refs);

@@ -113,7 +113,7 @@ fn several_keys(case: &Case) {
     assert_near(&ordered!(found, [B E]), &expected.order(&[&["B"], &["E"]]), 1e-11);
 }
 
-/// Sizes around multiples of a tile, with masks as expressions of dims.
+/// Larger sizes, some of them near multiples of a tile. The masks are expressions of dims.
 fn across_tiles(case: &Case, which: usize) {
     let mut random = case.random();
     let near = |edge: usize, random: &mut Random| edge - 1 + random.below(3);

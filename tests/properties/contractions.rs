@@ -30,7 +30,7 @@ macro_rules! contractions {
     };
 }
 
-// Cases that depend on the element type: rows, columns, sums, batches, unpaired dims.
+// Cases for several element types: rows, columns, sums, batches, unpaired dims.
 contractions! { pairs:
     (x [A B]) (y [B C]) sum [B] to [A C];
     (x [A B]) (y [B C]) sum [B] to [C A];
@@ -193,7 +193,7 @@ fn scaled(case: &Case) {
     assert_same!(((bound!(x[A B]) + 1.0) * bound!(y[B C])).sum(B), [A C], expected);
     let expected = references[0].map(|x| 2.0 * x * x).reduce(&["A"], |line| line.iter().sum::<f64>());
     assert_same!(((bound!(x[A B]) + bound!(x[A B])) * bound!(x[A B])).sum(A), [B], expected);
-    // A factor that does not vary along one of the summed dims.
+    // A summed dim that only a constant factor has.
     dims!(z = 3);
     let total = (bound!(x[A B]) * bound!(y[B C]) * (z * 0 + 1).cast::<f64>()).sum((B, z));
     assert_same!(total, [A C], contract(&references, &["B"]).map(|x| 3.0 * x));
