@@ -7,10 +7,10 @@
 //!
 //! | step | collective |
 //! |---|---|
-//! | reduces a dim that is split, by a sum, a maximum or a softmax for example | all-reduce |
+//! | reduces along a split dim, for example in a sum, a maximum or a softmax | all-reduce |
 //! | sums over such a dim, and stores the sum in parts along the same mesh axis | reduce-scatter |
 //! | reads a whole value that is stored in parts | all-gather |
-//! | splits a value along another dim | all-to-all |
+//! | needs a value split along a dim other than the one along which it is stored | all-to-all |
 //! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
 //!
 //! Parameters that `at_rest` splits are gathered when they are first used. Their gradients, the

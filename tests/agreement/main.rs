@@ -90,7 +90,7 @@ impl Reference {
 fn assert_near<P: Parameters>(case: &str, what: &str, found: &P, expected: &P) {
     for (found, expected) in gradients::pairs(found, expected) {
         let scale = found.abs().max(expected.abs()).max(1.0);
-        let near = (found - expected).abs() <= TOLERANCE * scale;
+        let near = (found - expected).abs() < TOLERANCE * scale;
         assert!(near, "{case}: the {what} is {found} instead of {expected}");
     }
 }

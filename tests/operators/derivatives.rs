@@ -250,7 +250,7 @@ fn dot(a: &[Elements], b: &[Elements]) -> f64 {
 #[track_caller]
 fn assert_near(found: f64, expected: f64, scale: f64, what: &dyn Fn() -> String) {
     let is_near =
-        (found - expected).abs() <= 1e-6 * (scale + expected.abs()) || (found.is_nan() && expected.is_nan());
+        (found - expected).abs() < 1e-6 * (scale + expected.abs()) || (found.is_nan() && expected.is_nan());
     assert!(is_near, "{}: {found} is not {expected}", what());
 }
 
@@ -269,7 +269,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
     for (found, expected) in values(&y).iter().zip(&values(&value)) {
         let is_same = found == expected || (found.is_nan() && expected.is_nan());
         assert!(
-            is_same || (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
+            is_same || (found - expected).abs() < 1e-12 * (1.0 + expected.abs()),
             "the value of {}",
             context()
         );

@@ -170,7 +170,7 @@ impl Drop for AsTensors {
 fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn() -> String) {
     for (at, (found, expected)) in values(found).iter().zip(&values(expected)).enumerate() {
         let is_same = found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan());
-        let is_near = !exact && (found - expected).abs() <= 1e-12 * (1.0 + expected.abs());
+        let is_near = !exact && (found - expected).abs() < 1e-12 * (1.0 + expected.abs());
         assert!(is_same || is_near, "element {at} of {}: {found} is not {expected}", what());
     }
 }

@@ -106,9 +106,10 @@ macro_rules! dtypes {
     )*};
 }
 
-/// Whether two floats differ by at most `tolerance * (1 + |b|)`. NaN agrees with NaN.
+/// Whether two floats differ by less than `tolerance * (1 + |b|)`. NaN agrees with NaN, and an
+/// infinity only with itself.
 fn near(a: f64, b: f64, tolerance: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() < tolerance * (1.0 + b.abs())
 }
 
 fn float(random: &mut Random, domain: Domain) -> f64 {
@@ -166,7 +167,7 @@ dtypes! {
 /// and rounding in single precision.
 #[cfg(feature = "half")]
 fn near_half(a: f64, b: f64, epsilon: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1.01 * epsilon * b.abs() + 1e-5 * (1.0 + b.abs())
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() < 1.01 * epsilon * b.abs() + 1e-5 * (1.0 + b.abs())
 }
 
 /// A constant of an entry in its element type, which may be half precision.

@@ -70,7 +70,7 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
         Ok(Ok(program)) => {
             for other in others {
                 for (found, expected) in pairs(&program.call(other), &f(other)) {
-                    let near = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+                    let near = (found - expected).abs() < 1e-12 * expected.abs().max(1.0);
                     assert!(near, "a program yields {found} instead of {expected}");
                 }
             }
@@ -163,6 +163,6 @@ pub fn assert_close<P: Parameters>(what: &str, found: &P, expected: &P) {
 #[track_caller]
 fn assert_near(what: &str, found: f64, expected: f64) {
     let scale = found.abs().max(expected.abs()).max(1.0);
-    let near = (found - expected).abs() <= TOLERANCE * scale;
+    let near = (found - expected).abs() < TOLERANCE * scale;
     assert!(near, "{what}: {found} instead of {expected}");
 }

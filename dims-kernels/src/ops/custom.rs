@@ -11,8 +11,8 @@ use core::marker::PhantomData;
 /// A scalar operation. `Args` is an element, or a pair of elements of two tensors.
 ///
 /// One impl defines an operator: `x.apply(Op)` or `x.apply_with(y, Op)`. The result is an
-/// expression that fuses with others, broadcasts and batches. The library's loops can vectorize the
-/// operation and run it on several threads.
+/// expression: it fuses with others, broadcasts, and can be batched. The library's loops can
+/// vectorize the operation and run it on several threads.
 ///
 /// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that uses
 /// it. `I` is the instruction set; pass it on to functions that take it, such as

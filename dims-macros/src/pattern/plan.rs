@@ -52,7 +52,7 @@ pub enum Where {
     InMemory,
 }
 
-/// An operand as an argument, after a check of its number of axes.
+/// An operand as an argument. The expansion checks its number of axes.
 pub fn argument(operand: &Expr, array: &Numbered) -> TokenStream {
     bound_argument(&reference(operand), operand.span(), array, Where::Anywhere)
 }
@@ -92,8 +92,8 @@ pub fn given(table: &Table, given: &[(usize, Expr)]) -> TokenStream {
     quote!(&[#(#numbers,)* #(#given),*])
 }
 
-/// A part of a result: the index of the operand that it is copied from, and the groups chosen in
-/// the operand and in the result.
+/// A part of a result: the index of the operand that it is copied from, and the index of the group
+/// chosen in each sum (`w1 + w2`) of the operand and of the result.
 pub struct Piece {
     pub input: usize,
     pub from: Vec<usize>,

@@ -1,7 +1,7 @@
 //! The exponential of one square matrix, by scaling and squaring.
 //!
-//! The matrix is halved until its Pade approximant is precise according to bounds on the powers of
-//! the matrix, and the approximant is squared as often. (A. H. Al-Mohy and N. J. Higham, A new
+//! The matrix is halved until bounds on its powers guarantee that its Pade approximant is precise.
+//! The approximant is then squared the same number of times. (A. H. Al-Mohy and N. J. Higham, A new
 //! scaling and squaring algorithm for the matrix exponential, 2009.) If rows and columns can be
 //! reordered so that the matrix is upper triangular, each squaring is followed by computing the
 //! diagonal and the elements directly above it from exponentials of numbers. All other matrices are

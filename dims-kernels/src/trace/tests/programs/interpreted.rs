@@ -48,7 +48,7 @@ macro_rules! compared {
         impl Compared for $float {
             fn is_near(self, other: Self) -> bool {
                 let (a, b) = (f64::from(self), f64::from(other));
-                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= $epsilon * b.abs().max(1e-3)
+                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() < $epsilon * b.abs().max(1e-3)
             }
         }
     )*};
