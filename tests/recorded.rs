@@ -213,7 +213,6 @@ fn unsigned_integers_are_recorded_up_to_the_greatest() {
         |x: &Numbers| x.sort(Batch), x, y, z;
         |x: &Numbers| x.from_end(4).eval(), x, y, z;
         |x: &Numbers| x.from_end(4).lt(0).eval(), x, y, z;
-        |x: &Numbers| x.one_hot::<f32, _>(Word.of(7)).eval(), x, y, z;
         |x: &Numbers| tensor!([] => count[i in 0..5](i - 3 < x[])), x, y, z;
         |x: &Numbers| tensor!([] => count[i in 0..5](x[] - i < 0)), x, y, z;
     }

@@ -7,7 +7,7 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
 //! ```
 //!
-//! NumPy ignores the comment.
+//! NumPy ignores the comment. The parser accepts no other Python literals, so it does not recurse.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};

@@ -169,8 +169,9 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     ///
     /// # Errors
     ///
-    /// If there is no such tensor, if it is not valid, if its length differs from what its header
-    /// says, if its checksum is wrong, or if it unpacks to more than the limit.
+    /// If there is no such tensor, if it is not valid, or if it unpacks to more than the limit. Also,
+    /// for elements of a known type, if its length differs from what its header says, or if its
+    /// checksum is wrong.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let path = self.path.clone();
         self.located(tensor, |member| {

@@ -3,9 +3,10 @@
 //!
 //! A plan gets the sizes and strides of each operand's axes, and derives one row of strides along
 //! its loops from them. A kernel reads the operand along that row. The invariant of all plans is
-//! that the row reaches only elements that the axes reach. Functions that read or write elements
-//! along a row, or along other sizes and strides, are `unsafe`: the caller promises the invariant,
-//! and builds with debug assertions check it.
+//! that the row reaches only elements that the axes reach: sizes are checked when operands are
+//! combined, and afterwards loops are only merged, split and reordered. Functions that read or write
+//! elements along a row, or along other sizes and strides, are `unsafe`: the caller promises the
+//! invariant, and builds with debug assertions check it.
 
 use crate::memory::axes::{Axis, is_within};
 use core::any::TypeId;

@@ -226,7 +226,8 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
         let axes: Vec<usize> = all(own, 2).map(|axis| list(axis, 1).first().copied().unwrap_or(0)).collect();
         let mut order: Vec<usize> = (0..sizes.len()).filter(|axis| !axes.contains(axis)).collect();
         order.extend(&axes);
-        let len = axes.iter().map(|&axis| sizes.get(axis).copied().unwrap_or(0)).product();
+        let own = axes.iter().map(|&axis| sizes.get(axis).copied().unwrap_or(0));
+        let len = own.fold(1, usize::saturating_mul);
         return iota_groups(&sizes, &order, len);
     }
     // Pairs of a sender and a receiver. Connected devices are one group.

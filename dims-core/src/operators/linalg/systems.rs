@@ -53,7 +53,8 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 /// in the batch.
 pub trait LinearSystems: Computable {
     /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
-    /// `a = l l^H`, that is, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`.
+    /// `a = l l^H`, that is, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The elements above
+    /// the diagonal of the result are zeros.
     ///
     /// It is computed from `(a + a^H) / 2`, so the gradient is symmetric, as in JAX and PyTorch.
     ///
