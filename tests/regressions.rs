@@ -191,7 +191,6 @@ fn debug_with_a_precision_rounds_numbers() {
     assert_eq!(format!("{x:?}"), "[0.126, 1234.5]\nwith dims (Left: 2)");
 }
 
-/// The widest integers work like other elements.
 #[test]
 fn integers_of_128_bits() {
     let a = ndarray::array![[1_i128 << 100, 2, -7], [3, i128::MIN, 5]];

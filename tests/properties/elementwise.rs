@@ -8,7 +8,7 @@ use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::CastTo;
 
-/// The operators, on tensors by value and by reference, and with scalars on either side.
+/// The arithmetic operators, on tensors by value and by reference, and with scalars on either side.
 macro_rules! arithmetic {
     ($($name:ident $t:ty, $divide:expr;)*) => {$(
         fn $name(case: &Case) {
@@ -54,8 +54,7 @@ arithmetic! {
     arithmetic_f16 half::f16, |a, b| a / b;
 }
 
-/// All operators in two expressions, for types that differ from those above only in their
-/// arithmetic.
+/// The arithmetic operators in two expressions, for further types.
 macro_rules! arithmetic_at_once {
     ($($name:ident $t:ty, $divide:expr;)*) => {$(
         fn $name(case: &Case) {
@@ -89,7 +88,7 @@ arithmetic_at_once! {
     arithmetic_bf16 half::bf16, |a, b| a / b;
 }
 
-/// Operations that not all numbers have: remainder, logic, order.
+/// Remainders, bitwise operations, comparisons and functions of integers.
 macro_rules! integers {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {
@@ -125,7 +124,7 @@ integers! {
     integers_i32 i32;
 }
 
-/// Like `integers`, in fewer expressions, in which no operation can hide the mistake of another.
+/// Like `integers`, in fewer expressions.
 macro_rules! integers_at_once {
     ($($name:ident $t:ty;)*) => {$(
         fn $name(case: &Case) {
@@ -176,7 +175,7 @@ fn logic(case: &Case) {
     assert_same!(!bound!(x[A B]), [B A], rx.map(|x| !x));
     assert_same!(bound!(x[A B]) ^ true, [B A], rx.map(|x| !x));
     assert_same!(bound!(x[A B]).eq(bound!(y[C B])), [C A B], rx.zip(&ry, |x, y| x == y));
-    // Values that have dims that the condition lacks.
+    // The values have dims that the condition lacks.
     inputs!(case, random, f32; p[D A], q[E] => refs);
     let expected = reference_select(&rx, &refs[0], &refs[1]);
     assert_same!(select(bound!(x[A B]), bound!(p[D A]), bound!(q[E])), [E D B A], expected);
@@ -257,7 +256,7 @@ fn erf(x: f64) -> f64 {
     gauss(0.0, x, 4000)
 }
 
-/// Uses the complement of the error function where `1 + erf` would cancel. Its integral beyond
+/// Uses the complement of the error function where `1 + erf` would cancel. The integral beyond
 /// `8 - z` is negligible.
 fn gelu(x: f64) -> f64 {
     let z = x / 2f64.sqrt();
@@ -338,7 +337,6 @@ functions! {
     signum in -3.0 .. 3.0, slack 0.0: |x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
 }
 
-/// The error function at points from a printed table.
 #[test]
 fn the_error_function_is_the_tabulated_one() {
     let table = [
@@ -357,7 +355,7 @@ fn the_error_function_is_the_tabulated_one() {
     }
 }
 
-/// Large and special values: intermediate results do not overflow, and NaN stays NaN.
+/// Intermediate results do not overflow, and numeric results of NaN are NaN.
 #[test]
 fn special_values() {
     let (nan, inf) = (f64::NAN, f64::INFINITY);
@@ -386,7 +384,7 @@ fn special_values() {
     assert_eq!(x.at(i).is_finite().order(i), Array1::from(vec![false, false, false, true, true, true]));
     assert_eq!(x.at(i).eq(x.at(i)).order(i), Array1::from(vec![false, true, true, true, true, true]));
     assert!(!x.at(i).lt(nan).any(i).order(()));
-    // The least integer has no positive counterpart: it wraps around.
+    // The least integer has no positive counterpart: its negation wraps around.
     assert_eq!([i8::MIN].at(A).abs().order(A)[0], i8::MIN);
     assert_eq!((-[i8::MIN].at(A)).order(A)[0], i8::MIN);
     assert_eq!(([i8::MIN].at(A) / -1).order(A)[0], i8::MIN);
@@ -444,7 +442,6 @@ fn functions_of_complex_numbers() {
     assert_eq!(x.at(i).recip().order(i), expected);
 }
 
-/// All six dims in one expression, and none.
 fn six_dims(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A B C D E F], y[F D B], z[] => refs);

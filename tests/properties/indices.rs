@@ -52,7 +52,7 @@ fn affine(case: &Case) {
     let expected = read(&refs[0], &dims, |at| vec![offset + p * at("i") + q * at("j"), at("k")]);
     assert_read!(x.view::<Ix2>().at((p * i + j * q + offset, k)).try_order((k, j, i)), [k j i], expected);
     assert_read!(x.view::<Ix2>().at((offset - (-p * i) - j * (-q), k)).try_order((k, j, i)), [k j i], expected);
-    // The same dim for both axes: strides add up.
+    // The same dim for both axes.
     inputs!(case, random, i32; y[A A] => refs);
     let expected = Reference::build(&[("m", case.size("A"))], |at| {
         let m = at[0].1;
@@ -64,7 +64,7 @@ fn affine(case: &Case) {
 }
 
 /// A dim without a size gets the greatest size for which the index stays within the axis. There may
-/// be none, not even 0.
+/// be no such size, not even 0.
 fn inferred(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A], w[B] => refs);

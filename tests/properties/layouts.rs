@@ -19,7 +19,7 @@ fn products<T: Sample + Num>(case: &Case) {
     assert_same!(product().eval(), [B C A], expected);
     assert_same!(product().cumsum(B), [A B C], expected.along("B", |line| sums_so_far(&line)));
     assert_same!(product().sum(C), [A B], contract(std::slice::from_ref(&expected), &["C"]));
-    // In the memory of the product, and with an operand in another layout.
+    // A sum in the memory of the product, with an operand in another layout.
     let added = expected.zip(&refs[2], |x, y| x.add(y));
     assert_same!(product() + bound!(z[A B C]), [C A B], added);
     assert_same!((product() + bound!(z[A B C])).cumsum(C), [A B C], added.along("C", |line| sums_so_far(&line)));

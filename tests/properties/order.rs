@@ -8,7 +8,6 @@ use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Element;
 
-/// Every element type is moved, including `bool` and compound values.
 fn moves<T: Element + PartialEq>(case: &Case, sample: fn(&mut crate::reference::input::Random) -> T) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], sample);
@@ -171,7 +170,7 @@ fn equality(case: &Case) {
     assert_eq!(t == u, same);
     assert!(t == bound!(x[A B]));
     assert!(&t + 1 != t || t.is_empty());
-    // Sizes matter: an empty tensor differs from one of another shape.
+    // Sizes are compared, even if a tensor is empty.
     let grown = full((A.of(case.size("A") + 1), B.of(case.size("B"))), 0);
     assert!(grown != t);
 }

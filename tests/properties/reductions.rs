@@ -19,7 +19,8 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(x[A B C D]).sum(B), [D C A], rx.reduce(&["B"], sum));
     assert_same!(bound!(x[A B C D]).sum((D, A)), [C B], rx.reduce(&["A", "D"], sum));
     assert_same!(bound!(x[A B C D]).sum((B, C, A, D)), [], rx.reduce(&["A", "B", "C", "D"], sum));
-    // Products stay exact: floats are integers up to 3, and 3^9, for nine elements, is exact.
+    // Products stay exact: integers wrap around, and products of floats have at most nine factors,
+    // which are small integers.
     inputs!(case, random, T; y[A B] => refs);
     let one = T::ONE;
     let prod = |line: Vec<T>| line.into_iter().fold(one, T::times);
@@ -37,8 +38,7 @@ fn sums<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(y[A B]).cumsum(A), [B A], running);
 }
 
-/// Like `sums`, with fewer reductions, for types that differ only in their addition and
-/// multiplication.
+/// Like `sums`, with fewer reductions, for further types.
 fn sums_at_once<T: Sample + Num>(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, T; x[A B C], y[A B] => refs);
@@ -49,7 +49,6 @@ fn sums_at_once<T: Sample + Num>(case: &Case) {
     assert_same!(bound!(y[A B]).prod(B), [A], ry.reduce(&["B"], prod));
 }
 
-/// The summed dims can be anywhere in memory.
 fn sums_along_each(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, f32; x[A B C D] => refs);
@@ -84,7 +83,6 @@ macro_rules! extremes {
     )*};
 }
 
-/// The extremes over dims that can be anywhere in memory.
 fn extremes_along_each(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], few_f32);
@@ -133,9 +131,7 @@ fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -
     }
 }
 
-/// Statistics of fractions, in `f32` compared with `f64`. The magnitude of elements is at most 4,
-/// and there are at most 125. So in any order the error of a sum is at most 125 roundings of sums
-/// of at most 125 * 4 (125 * 16 for squares). In practice it is far smaller.
+/// Statistics in `f32`, compared with `f64`.
 fn statistics(case: &Case) {
     let mut random = case.random();
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f32 - 4000.0) / 1000.0);
@@ -163,7 +159,7 @@ fn statistics(case: &Case) {
             let unbiased = |x: &[f64]| if x.len() == 1 { f64::NAN } else { var(x, 1.0) };
             let found = to(ordered!(bound!(x[A B C]).var_with($dims, 1.0), [$($dim)*]));
             let expected = by(&unbiased);
-            // One element has no unbiased variance, 0 / 0; no elements give 0 / -1.
+            // One element gives 0 / 0, and no elements give 0 / -1.
             assert_close(found, expected.mapv(|x| if case.sizes[..3].contains(&0) { 0.0 * x } else { x }), |e| 4.0 * few(e));
         };
     }
@@ -177,7 +173,7 @@ fn softmaxes(case: &Case) {
     let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f64 - 4000.0) / 40.0);
     let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
     let exact = |line: Vec<f64>| -> Vec<f64> {
-        // By the definition, after subtracting the maximum: logarithms of shares of the sum.
+        // Logarithms of the shares, by their definition, after subtracting the maximum.
         let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = line.iter().map(|x| (x - greatest).exp()).sum();
         line.iter().map(|x| x - greatest - sum.ln()).collect()
@@ -234,7 +230,7 @@ fn positional(case: &Case) {
     assert_eq!(found, refs[0].reduce(&["A"], sum).order(&[&["B"], &["C"], &["D"]]));
 }
 
-/// Special numbers that dominate results. Most lines have only some of them.
+/// `special_lines` mixes the first few, so the numbers that dominate results come last.
 const SPECIAL: [f32; 7] = [-1.5, 0.0, -0.0, 2.0, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
 
 /// Lines that mix the first few of the special numbers, shorter and longer than a block.
@@ -244,7 +240,7 @@ fn special_lines() -> impl Strategy<Value = Vec<f32>> {
 
 /// Ties, infinities and NaN at any position.
 fn of_special_numbers(line: &[f32]) {
-    // The same as a column between others, and along two loops.
+    // The line as a column between others.
     let columns =
         ndarray::Array2::from_shape_fn((line.len(), 3), |(i, j)| if j == 1 { line[i] } else { 0.5 });
     dims!(row, column);
@@ -367,7 +363,7 @@ fn variances_of_large_numbers() {
     assert_eq!(x.at(i).var(i).order(()), 16.0);
 }
 
-/// Equal deviations, so that each sum rounds in the same direction.
+/// Repeated deviations can round many sums in the same direction.
 #[test]
 fn variances_of_few_values() {
     for n in [600, 1000, 1699, 4000] {
@@ -383,7 +379,7 @@ fn variances_of_few_values() {
     }
 }
 
-/// A single result is computed in parts of 131072 elements.
+/// A single result of many elements is computed in parts.
 #[test]
 fn special_numbers_in_parts() {
     dims!(i, j);
@@ -434,7 +430,6 @@ fn long_sums_are_accurate() {
     assert!((found - exact).abs() <= 24.0 * f64::from(f32::EPSILON) * exact, "{found} is not {exact}");
 }
 
-/// Infinities and NaN.
 #[test]
 fn special_values() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);

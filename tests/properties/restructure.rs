@@ -98,7 +98,7 @@ fn joined(case: &Case) {
         };
         let name = ["A", "B", "C"][along];
         assert_same!(&joined, [C A B], Reference::concat(name, &references));
-        // Split again, the parts are unchanged.
+        // Splitting returns the parts unchanged.
         macro_rules! cut {
             ($dim:ident) => {
                 for (piece, part) in (&joined).split($dim, &lengths).into_iter().zip(&references) {
@@ -142,7 +142,7 @@ fn positional(case: &Case) {
         stack(E, &parts).order((E, A, C)).into_dyn(),
         twice.order(&[&["E"], &["A"], &["C"], &["B"], &["D"]])
     );
-    // An expression with a positional axis of size 1, which broadcasts outside of the slice.
+    // A positional axis of size 1 broadcasts after the slice.
     let short = view.at((A, 0..1, C, ..));
     let found = (short.slice(A, ..1) + t().slice(A, ..1)).order((A, C)).into_dyn();
     let expected = rx.slice("A", 0, 1).zip(&rx.slice("A", 0, 1).index("B", 0), |x, y| x.plus(y));

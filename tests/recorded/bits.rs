@@ -21,7 +21,6 @@ dims! {
 
 type Matrix = Tensor<f32, (Row, Col)>;
 
-/// The sizes are not multiples of block sizes.
 fn by_rows(seed: u64) -> Matrix {
     randn((Row.of(40), Col.of(70)), seed)
 }

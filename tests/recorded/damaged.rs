@@ -165,7 +165,7 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
     }
 }
 
-/// The number of changed versions of each program: `DAMAGED_TIMES`, or 400 if it is not a number.
+/// The number of changed versions of each program: `DAMAGED_TIMES`, or 400 by default.
 fn times() -> usize {
     std::env::var("DAMAGED_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(400)
 }

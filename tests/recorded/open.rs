@@ -60,7 +60,7 @@ fn a_training_step_takes_batches_of_any_size() {
         let difference = (&gradient.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
         assert!(difference < 1e-6, "{rows} rows: {difference}");
     }
-    // Sizes that are not open are fixed.
+    // Sizes that are not open are fixed, and the inputs must agree on open sizes.
     let wide: Data = randn((Row.of(3), In.of(7)), 1);
     assert!(program.try_call((&net, &wide, &data(3, 1).1)).is_err());
     let (x, _) = data(3, 1);

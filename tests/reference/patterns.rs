@@ -124,7 +124,8 @@ pub fn einsum<T: Sample>(pattern: &str, operands: &[ArrayD<T>]) -> ArrayD<T> {
     })
 }
 
-/// The axes of one side of an einops pattern, each as a list of names. `...` is for `rest` axes.
+/// The axes of one side of an einops pattern, each as a list of names. `...` stands for `rest`
+/// axes.
 fn side(text: &str, rest: usize, numbers: &mut usize) -> Vec<Vec<String>> {
     let spaced = text.replace('(', " ( ").replace(')', " ) ").replace("...", " ... ");
     let mut axes: Vec<Vec<String>> = Vec::new();
@@ -182,7 +183,7 @@ pub fn einops<T: Copy, U: Clone>(
             sizes.insert(name.clone(), number.parse().expect("a number"));
         }
     }
-    // Each pass finds at least one size, if any is unknown.
+    // Each pass finds at least one size, if any can still be found.
     for _ in 0..20 {
         for (names, &size) in left.iter().zip(operand.shape()) {
             let open: Vec<&String> = names.iter().filter(|name| !sizes.contains_key(*name)).collect();

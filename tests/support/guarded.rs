@@ -42,7 +42,6 @@ fn start() -> usize {
     })
 }
 
-/// Prints an error, and aborts the process.
 extern "C" fn was_read(_: c_int) {
     let text =
         b"an element was read that a recording from sizes does not have (or another invalid address)\n";

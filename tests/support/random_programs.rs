@@ -171,7 +171,6 @@ const OTHERS: [Other; 34] = [
     Other::WindowsAlongA,
 ];
 
-/// The operation of a step.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     /// One of [`MAPS`].
@@ -252,7 +251,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Operations that are neither maps nor broadcasts.
     fn other(&self, operation: Other, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
         match operation {

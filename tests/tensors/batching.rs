@@ -48,7 +48,7 @@ fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Arra
     }
 }
 
-/// Two extra dims, with this many examples along each.
+/// The numbers of examples along two extra dims.
 const N: usize = 3;
 const M: usize = 2;
 
@@ -458,7 +458,7 @@ mod in_place {
         );
     }
 
-    /// Written for one example, without `Rest`: it only accepts a single example.
+    /// Written for one example, without `Rest`.
     fn unit_length(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
         let length = x.norm(Feat);
         (x / length).eval()
@@ -921,7 +921,7 @@ mod drawing {
     use typed_dims::creation::random::{bernoulli, categorical, rand_like, randn_like};
     use typed_dims::grad::grad;
 
-    /// All ways to batch a call, with two dims of the caller before `Seq` and `Feat`.
+    /// Compares ways to batch a call, with two dims of the caller before `Seq` and `Feat`.
     macro_rules! every_way {
         ($call:ident -> ($($out:ty)?) [$($order:ident)?], $t:ty, |$x:ident| $body:expr) => {{
             #[batched]

@@ -19,7 +19,7 @@ fn each_parameter_is_an_element() {
     let both = (Row, Column);
     let found = vmap(clipped, both)((x.at(both), most.at(Row)));
     assert_eq!(found.order(both), expected);
-    // Whatever the order in memory, and for expressions and references.
+    // Another memory order, references, expressions, and a part with strides.
     let transposed = x.t().as_standard_layout().into_owned();
     let tensor = transposed.at((Column, Row)).eval();
     assert_eq!(vmap(clipped, both)((&tensor, most.at(Row))).order(both), expected);

@@ -87,7 +87,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     let first = plan.steps[0].to_string();
     assert_eq!(title(of_class(&document, "box")[0]), first);
 
-    // Names of types and closures contain angle brackets.
+    // Names of types and closures can contain angle brackets.
     let step = typed_dims::pipeline::plan::explain::PlanStep::Lines {
         work: "<a> & \"b\"\u{1}",
         lines: 1,

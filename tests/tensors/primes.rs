@@ -301,8 +301,8 @@ fn jacobians_and_hessians() {
     let h: Tensor<f64, (Item, Feat)> = hessian(|x| x.logsumexp(Item), &x, (Item,), (Feat,));
     close(h.order((Item, Feat)), expected);
 
-    // Which axis is which: that of the output has the dim itself, and that of the input its prime,
-    // even if the input has other dims before that dim.
+    // The axis of the output has the dim itself, and the axis of the input has the dim's prime,
+    // even if the input has other dims before this dim.
     let x: Tensor<f64, (Feat, Item)> = randn((Item.of(3), Feat.of(2)), 1);
     let weights: Tensor<f64, (Item, Feat)> = randn((Item.of(3), Feat.of(2)), 2);
     let f = |x: &Tensor<f64, (Item, Feat)>| (x * &weights).sum(Feat).cumsum(Item);
@@ -373,7 +373,7 @@ fn in_files() {
     assert_eq!(file.get().unwrap().names(), Some(vec!["Item", "Item'"]));
     assert_eq!(file.get().unwrap().load::<f64, (Item, Prime<Item>)>().unwrap(), x);
 
-    // A file with another dim of the same name may have other sizes.
+    // In a file, `Item'` can be the prime of another `Item`, with another size.
     let bytes = npy::to_bytes(ones::<f64, _>((Item.of(1), prime(other::Item.of(2))))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let text = file.get().unwrap().load::<f64, (Item, Prime<Item>)>().unwrap_err().to_string();

@@ -1,6 +1,5 @@
-//! Cases that users of `vmap` in PyTorch or JAX would try: cases from PyTorch's `test_vmap.py` and
-//! from the guide to functorch's batching rules, as functions with `#[batched]`, methods, and
-//! closures. Most are compared with loops or with ndarray.
+//! Cases from PyTorch's `test_vmap.py` and from the guide to functorch's batching rules, as
+//! functions with `#[batched]`, methods, and closures.
 
 use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
@@ -140,8 +139,7 @@ mod methods {
         }
     }
 
-    /// Different layers in one list: a trait with the dims of one caller, which every layer
-    /// implements.
+    /// Fixes the dims of one caller, so that a list can hold different layers.
     trait BatchLayer {
         fn run(&self, x: &Tensor<f32, (Batch, Feat)>) -> Tensor<f32, (Batch, Feat)>;
     }
@@ -196,7 +194,7 @@ mod methods {
     }
 }
 
-/// Generics, lifetimes, closures as parameters, names of all kinds.
+/// Generics, lifetimes, closures as parameters, and unusual names.
 mod signatures {
     use super::*;
 
@@ -264,7 +262,7 @@ mod signatures {
     }
 }
 
-/// Results of all kinds: a pair, a list, a `Result` of an `Option`, and a mask.
+/// A pair, a list, a `Result` of an `Option`, and a mask as results.
 mod results {
     use super::*;
 

@@ -80,7 +80,8 @@ mod motivation {
 mod definition {
     use super::*;
 
-    /// Principles 2 and 3: the width and the features of a recurrent network are both features.
+    /// Principles 2 and 3: the width of an image and the hidden units of a recurrent network are
+    /// both features.
     #[test]
     fn features_of_all_kinds() {
         dims! { pub struct Hidden: DataFeature; }
