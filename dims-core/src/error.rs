@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
+use kernels::error::Plural;
 
 pub use kernels::error::Origin;
 
@@ -313,7 +314,7 @@ impl fmt::Display for DimError {
             }
             DimError::Rank { found, bound } => {
                 let were = if *bound == 1 { "was" } else { "were" };
-                write!(f, "the array has {}, but {bound} {were} bound", AxisCount(*found))
+                write!(f, "the array has {}, but {bound} {were} bound", Plural(*found, "axis", "axes"))
             }
             DimError::AxisConflict { axis, first, first_place, second, second_place, pattern }
                 if first_place == second_place =>
@@ -329,7 +330,11 @@ impl fmt::Display for DimError {
             ),
             DimError::PatternRank { found, named, spread } => {
                 let least = if *spread { "at least " } else { "" };
-                write!(f, "the array has {}, but the pattern names {least}{named}", AxisCount(*found))
+                write!(
+                    f,
+                    "the array has {}, but the pattern names {least}{named}",
+                    Plural(*found, "axis", "axes")
+                )
             }
             DimError::Broadcast { axis, first, second } => write!(
                 f,
@@ -337,8 +342,8 @@ impl fmt::Display for DimError {
             ),
             DimError::Length { dims, expected, found } => {
                 let were = if *found == 1 { "was" } else { "were" };
-                let elements = if *expected == 1 { "element" } else { "elements" };
-                write!(f, "a tensor with {dims} has {expected} {elements}, but {found} {were} given")
+                let elements = Plural(*expected, "element", "elements");
+                write!(f, "a tensor with {dims} has {elements}, but {found} {were} given")
             }
             DimError::EmptyReduction { op, dims } => {
                 write!(f, "`{op}` over {dims} has no elements to choose from")
@@ -396,15 +401,6 @@ impl fmt::Display for DimError {
 }
 
 impl core::error::Error for DimError {}
-
-/// `1 axis`, `2 axes`
-struct AxisCount(usize);
-
-impl fmt::Display for AxisCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0, if self.0 == 1 { "axis" } else { "axes" })
-    }
-}
 
 /// The size of a dim, and where it came from.
 pub(crate) struct SizeFrom {

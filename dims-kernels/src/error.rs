@@ -8,6 +8,16 @@ use core::panic::Location;
 /// A location in the user's source code, if it is known.
 pub type Origin = Option<&'static Location<'static>>;
 
+/// A number of things, in a message: `1 axis`, `2 axes`.
+pub struct Plural<'a>(pub usize, pub &'a str, pub &'a str);
+
+impl fmt::Display for Plural<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Plural(count, one, many) = self;
+        write!(f, "{count} {}", if count == 1 { one } else { many })
+    }
+}
+
 /// Why a step has no result for a matrix.
 #[cfg(feature = "linalg")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -98,7 +98,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     let plan = typed_dims::pipeline::plan::explain::Plan { steps: vec![step], ..Default::default() };
     let svg = plan.to_svg();
     let document = Document::parse(&svg).expect("a document");
-    assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 lines of 2"));
+    assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 line of 2"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::types::set::DimKey;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
+use kernels::error::Plural;
 
 /// The name, roles and static size of an axis in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
             return Err(invalid("must not be empty or repeat".into()));
         }
         let Some(&size) = sizes.get(axes.len()) else {
-            return Err(invalid(format!("are too many: there are {} axes", sizes.len())));
+            return Err(invalid(format!("are too many for {}", Plural(sizes.len(), "axis", "axes"))));
         };
         if let Some(fixed) = fixed.filter(|&fixed| fixed != size) {
             return Err(invalid(format!("say {fixed} for an axis of size {size}")));
@@ -80,7 +81,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         axes.push(AxisName { name: name.into(), roles, fixed });
     }
     if axes.len() != sizes.len() {
-        return Err(invalid(format!("name {} of {} axes", axes.len(), sizes.len())));
+        return Err(invalid(format!("name {} of {}", axes.len(), Plural(sizes.len(), "axis", "axes"))));
     }
     Ok(axes)
 }

@@ -302,7 +302,7 @@ impl<P: Parameters, T: Real, O: Dims> JacobianBlocks<P, T, O> {
     /// # Errors
     ///
     /// If the closure returns a tensor that is not a part of its argument, or is a constant in it.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_by<S: Dims>(
         &self,
         parameter: impl FnOnce(&P) -> &Named<T, S>,
@@ -357,7 +357,7 @@ impl<P: Parameters, T: Real> HessianBlocks<P, T> {
     /// # Errors
     ///
     /// If a closure returns a tensor that is not a part of its argument, or is a constant in it.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_by<R: JacobianOf<C>, C: Dims>(
         &self,
         row: impl FnOnce(&P) -> &Named<T, R>,

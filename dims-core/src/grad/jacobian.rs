@@ -62,7 +62,7 @@ use twins::panicking_twin;
 ///
 /// If the result does not fit into memory, or the parameters of a struct do not have the element
 /// type of the output.
-#[panicking_twin(but = "returns errors instead of panicking")]
+#[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsMissing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Named<T, O>,
@@ -125,7 +125,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 ///
 /// If `f` never reads a parameter, the parameters of a struct do not have the element type of the
 /// loss, no parameter has floats, or the result does not fit into memory.
-#[panicking_twin(but = "returns errors instead of panicking")]
+#[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
@@ -177,7 +177,7 @@ pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W
 ///
 /// If `f` never reads the input, or the result does not fit into memory. The function panics if a
 /// dim of `old` or `new` already has a size that is not the input's.
-#[panicking_twin(but = "returns errors instead of panicking")]
+#[panicking_twin]
 #[rustfmt::skip] // On one line because rustc quotes the function and the unmet bound from here.
 pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(
     f: impl Fn(&Named<T, S>) -> L,

@@ -15,6 +15,7 @@ use crate::types::role::Undenoted;
 use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::Dyn;
 use alloc::string::String;
+use kernels::error::Plural;
 use smallvec::SmallVec;
 
 /// One number for all dims, such as `2`, or one for each, such as `(2, 1)` or `[2, 1]`.
@@ -263,7 +264,8 @@ pub(crate) fn slid(
     };
     if span > size {
         let are = if size == 1 { "is" } else { "are" };
-        return fail(format!("they span {span} elements, but there {are} {size}"));
+        let elements = Plural(span, "element", "elements");
+        return fail(format!("they span {elements}, but there {are} {size}"));
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;

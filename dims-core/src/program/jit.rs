@@ -135,7 +135,7 @@ where
     ///
     /// Returns an error if the function cannot be recorded (see [`record`](super::record())), if an
     /// input is a [`spec`](super::spec()), if an index is out of range, or if memory runs out.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;
         // Most calls have the same signature as the previous call.
@@ -160,7 +160,7 @@ where
     ///
     /// Like [`try_call`](Jit::try_call). If a step fails, `out` is unchanged or its elements are
     /// zeros.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,
         inputs: I,

@@ -246,7 +246,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// from the recorded ones, if an input is a [`spec`](super::spec()), belongs to a gradient or
     /// to a function that is being recorded, if an index is out of range (even if its element is
     /// not used, as in a `select`), or if memory runs out.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;
         self.call_checked(inputs)
@@ -278,7 +278,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// See [`try_call`](Program::try_call). If the inputs are rejected, `out` is unchanged. If a
     /// step fails, the elements of `out` are zeros.
-    #[panicking_twin(but = "returns errors instead of panicking")]
+    #[panicking_twin]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,
         inputs: I,

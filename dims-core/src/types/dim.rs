@@ -108,7 +108,7 @@ impl DimInfo<'_> {
         Ok(())
     }
 
-    /// The dim's key in a set that names it.
+    /// The dim's key in a set that lists the dim itself.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub const fn key(&self) -> DimKey {
         DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }
@@ -275,7 +275,7 @@ pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
 
-    /// [`NoSize`] of a declared dim without `of`. `()` for other values, which can have a size.
+    /// [`NoSize`] for a declared dim without `of`. `()` for other values, which can have a size.
     #[doc(hidden)]
     type Open: Open;
 
@@ -473,9 +473,9 @@ impl DimList for () {
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
-/// A tuple of dims that stand for one axis each. In `at`, a plain tuple splits one axis; in
-/// `order`, it is one axis. `Each((h, w))` is two axes in both. Where a tuple of dims is expected
-/// (`sum`, `softmax`), `Each` works too.
+/// A tuple of dims that stand for one axis each. Within the list of axes, a plain tuple splits one
+/// axis in `at`, and becomes one axis in `order`. `Each((h, w))` is two axes in both. Where a tuple
+/// of dims is expected (`sum`, `softmax`), `Each` works too.
 ///
 /// `dims!(l: [3])` makes the dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
 ///
@@ -538,7 +538,8 @@ pub struct Id<'id>(PhantomData<fn(&'id ()) -> &'id ()>);
 /// Ties a local dim's lifetime to the variable that holds the dim, and to the end of the scope.
 /// Only for `dims!`.
 ///
-/// This is the only borrow of that variable, so using the dim outside its block gives one error.
+/// The argument is the only borrow of that variable, so using the dim outside its block gives one
+/// error.
 #[doc(hidden)]
 pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
     Tie(PhantomData)

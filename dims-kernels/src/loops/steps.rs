@@ -1,5 +1,6 @@
 //! The steps of a computation, as plain data that can be printed and tested.
 
+use crate::error::Plural;
 use crate::loops::axes::sort_few;
 use crate::loops::nest::Nest;
 use crate::scalar::Element;
@@ -262,8 +263,9 @@ impl fmt::Display for PlanStep {
             PlanStep::Lines { work, lines, len, bytes, threads } => {
                 write!(
                     f,
-                    "{work} of {lines} lines of {len}\n   {bytes} bytes, {}",
-                    plural(*threads, "thread")
+                    "{work} of {} of {len}\n   {bytes} bytes, {}",
+                    Plural(*lines, "line", "lines"),
+                    Plural(*threads, "thread", "threads")
                 )
             }
             PlanStep::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
@@ -272,14 +274,14 @@ impl fmt::Display for PlanStep {
                     f,
                     "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times\n   \
                      mask {mask}{bias}; {bytes} bytes, {}",
-                    plural(*threads, "thread")
+                    Plural(*threads, "thread", "threads")
                 )
             }
             PlanStep::Calls { function, calls, steps, bytes } => write!(
                 f,
                 "loop of {}, one for each example, of {function}, with {} in all calls\n   {bytes} bytes",
-                plural(*calls, "call"),
-                plural(steps.len(), "step")
+                Plural(*calls, "call", "calls"),
+                Plural(steps.len(), "step", "steps")
             ),
             PlanStep::Captured { place, bytes } => {
                 write!(
@@ -306,16 +308,11 @@ impl fmt::Display for PlanStep {
                 write!(
                     f,
                     "\n   strides{typed} (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {}",
-                    plural(*threads, "thread")
+                    Plural(*threads, "thread", "threads")
                 )
             }
         }
     }
-}
-
-/// `1 thread`, `2 threads`
-fn plural(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Loops {
@@ -325,7 +322,7 @@ impl fmt::Display for Loops {
         for strides in &self.operands {
             write!(f, " {strides:?}")?;
         }
-        write!(f, "; {} bytes, {}", self.bytes, plural(self.threads, "thread"))
+        write!(f, "; {} bytes, {}", self.bytes, Plural(self.threads, "thread", "threads"))
     }
 }
 

@@ -16,10 +16,11 @@ use crate::memory::hollow::is_hollow;
 #[cfg(feature = "half")]
 use crate::ops::code::BinaryOpcode;
 use crate::ops::code::{DType, RegisterKind};
+use crate::program::builder::Builder;
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
 pub use crate::program::symbol::Symbol;
 use crate::program::symbol::select;
-use crate::program::{Builder, Instruction, Register, ScalarProgram};
+use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::vec::Vec;
 use core::array::from_fn;
 use core::cell::RefCell;

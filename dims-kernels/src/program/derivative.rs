@@ -7,8 +7,9 @@
 //! not make a gradient NaN.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
+use crate::program::builder::Builder;
 use crate::program::symbol::{FormulaTerm, Symbol, select};
-use crate::program::{Builder, Instruction, Register, ScalarProgram};
+use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::sync::Arc;
 use core::cell::RefCell;
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LN_10, PI};

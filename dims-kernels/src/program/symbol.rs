@@ -2,7 +2,8 @@
 //! [table](crate::ops::table).
 
 use crate::ops::code::{BinaryOpcode, UnaryOpcode};
-use crate::program::{Builder, Register};
+use crate::program::Register;
+use crate::program::builder::Builder;
 use core::cell::RefCell;
 use core::ops;
 

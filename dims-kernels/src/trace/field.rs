@@ -2,7 +2,8 @@
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
-use crate::program::{Builder, Instruction, Register, ScalarProgram};
+use crate::program::builder::Builder;
+use crate::program::{Instruction, Register, ScalarProgram};
 use crate::trace::{FieldOperand, FieldSource, Held, Node, PerLoop, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -1,5 +1,5 @@
-//! Rust code that is evaluated once: it may use the names around the macro and those of `let`s
-//! without loops, but not loops or `let`s that depend on them.
+//! Rust code that is evaluated once: it may use names from outside the macro and names bound by
+//! `let`s without loops, but not loops, nor `let`s that depend on loops.
 
 use super::tokens::{OUTER, is_dot, unwrap};
 use super::valid::{Checker, Meaning};

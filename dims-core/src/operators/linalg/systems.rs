@@ -43,8 +43,8 @@ impl Triangular {
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses, determinants and Cholesky
-/// decompositions, and systems of equations. All other dims are a batch. The methods run
-/// immediately. Several small real matrices of a batch may be computed at once. For larger and
+/// decompositions, and systems of equations. All other dims, and positional axes, are a batch. The
+/// methods run immediately. Several small real matrices of a batch may be computed at once. For larger and
 /// complex matrices, the crate `faer` is used.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:

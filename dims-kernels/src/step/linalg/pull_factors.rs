@@ -6,7 +6,8 @@ use super::pulled::PulledMatrices;
 use super::{MatrixElement, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::ops::code::BinaryOpcode;
-use crate::program::{Builder, Register};
+use crate::program::Register;
+use crate::program::builder::Builder;
 use alloc::vec::Vec;
 
 /// `x / (column - row)`. It is 0 where `x` is 0, even if `column` and `row` are equal.

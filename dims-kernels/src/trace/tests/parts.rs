@@ -3,7 +3,8 @@
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
-use crate::program::{Builder, Register};
+use crate::program::Register;
+use crate::program::builder::Builder;
 use crate::scalar::CastTo;
 use crate::trace::windows::gathered;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, Part, StridedPlace, Table, evaluate};

@@ -1,6 +1,6 @@
 //! Operators whose operands must agree axis by axis.
 
-use super::super::node::{Call, Results, axis};
+use super::super::node::{Call, Results, axis, counted};
 use super::super::value::{Axis, Size, Value};
 use std::rc::Rc;
 
@@ -86,7 +86,7 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     for &at in &known[1..] {
         let found = call.axes(at).map_or(0, |axes| axes.len());
         if found != rank {
-            return Err(format!("its inputs have {rank} and {found} axes"));
+            return Err(format!("one input has {}, another {found}", counted(rank)));
         }
         for place in 0..rank {
             call.meet((first, place), (at, place), true);

@@ -3,8 +3,9 @@
 
 use super::{BINARY, UNARY, held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
+use crate::program::builder::Builder;
 use crate::program::derivative;
-use crate::program::{Builder, Register, ScalarProgram};
+use crate::program::{Register, ScalarProgram};
 use alloc::vec::Vec;
 use core::ops::Range;
 

@@ -7,8 +7,9 @@ mod simplified;
 
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, UnaryOpcode};
+use crate::program::builder::Builder;
 use crate::program::interpreter::ProgramOutput;
-use crate::program::{Builder, Register, ScalarProgram};
+use crate::program::{Register, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, compute::mapped};
 use alloc::sync::Arc;

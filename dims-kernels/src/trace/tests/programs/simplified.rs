@@ -2,7 +2,8 @@
 
 use super::{held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode};
-use crate::program::{Builder, Instruction, Register, ScalarProgram};
+use crate::program::builder::Builder;
+use crate::program::{Instruction, Register, ScalarProgram};
 
 fn len(program: &ScalarProgram) -> usize {
     program.instructions().len()
