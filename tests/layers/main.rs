@@ -89,7 +89,7 @@ impl Expected {
     fn is<D: Dimension>(&self, at: usize, found: ndarray::Array<f64, D>) {
         assert_eq!(found.len(), self.0[at].len(), "result {at}");
         for (place, (found, expected)) in found.iter().zip(&self.0[at]).enumerate() {
-            let near = (found - expected).abs() <= 1e-11 * expected.abs().max(1.0);
+            let near = (found - expected).abs() < 1e-11 * expected.abs().max(1.0);
             assert!(near, "result {at}, place {place}: {found} instead of {expected}");
         }
     }

@@ -79,8 +79,8 @@ fn softmaxes(case: &Case) {
 fn assert_close(found: &ArrayD<f64>, expected: &ArrayD<f64>) {
     assert_eq!(found.shape(), expected.shape());
     for (&found, &expected) in found.iter().zip(expected) {
-        let same = found.is_nan() && expected.is_nan()
-            || (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+        let same =
+            found.is_nan() && expected.is_nan() || (found - expected).abs() < 1e-12 * expected.abs().max(1.0);
         assert!(same, "{found:?} is not {expected:?}");
     }
 }

@@ -99,7 +99,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         shape.size(position(&shape, dim.info()))
     }
 
-    /// The names and sizes of the dims, in the order of the set.
+    /// The names and sizes of the dims. Dims of one `dims!` are in order of declaration; the order
+    /// of others is arbitrary, and can change when their source moves.
     ///
     /// # Panics
     ///
