@@ -4,10 +4,10 @@ use typed_dims::prelude::*;
 
 mod elsewhere {
     typed_dims::dims! {
-        /// Another dim with this name.
-        pub struct Out;
         /// Another dim with this name, without a static size.
         pub struct In;
+        /// Another dim with this name.
+        pub struct Out;
     }
 }
 

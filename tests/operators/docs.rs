@@ -104,12 +104,12 @@ fn constants(call: &str) -> String {
 const TYPES: &str = r#"
 ## Element types
 
-The operands of an arithmetic operation or a comparison have the same element type. There are no implicit conversions: rustc rejects operands of different types, and `cast` converts like Rust's `as`.
+There are no implicit conversions: the operands of an arithmetic operation or a comparison have the same element type. `cast` converts elements.
 
 | operands | result |
 |---|---|
-| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; dividing an integer by 0 panics, but gives 0 when a recorded program is called |
-| a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
+| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around; `/` and `%` by the integer 0 panic, but give 0 when a recorded program is called |
+| a tensor of `T` and a scalar of `T` | `T`; a literal takes the tensor's type: `x * 2.0`, `1.0 - x`, `ids % 2` |
 | a tensor of `isize` and a dim, `x + i` | `isize`, the type of a dim's indices |
 | tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error, such as "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
 | comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
@@ -122,9 +122,9 @@ The operands of an arithmetic operation or a comparison have the same element ty
 | `abs` and `norm` of `Complex<T>` | `T` |
 | `any`, `all` of `bool` | `bool` |
 | `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
-| an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not affect the type of the result |
-| `map`, `zip_map`, and [custom operators](custom-operators.md) | the type that they return; the operands can have different types |
-| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, a cast from complex to real drops the imaginary part |
+| a tensor of indices, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not affect the type of the result |
+| `map`, `zip_map`, and [custom operators](custom-operators.md) | the type that the function returns; the operands can have different types |
+| `cast::<U>()` | `U`, converted like Rust's `as`; `bool` gives 0 and 1; real numbers other than 0 give `true`; a cast from complex to real drops the imaginary part |
 
 ```rust
 use typed_dims::prelude::*;
@@ -148,15 +148,14 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\n{count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, which return indices in random order, are in `typed_dims::creation::random`.\n\n\
+        "# Operators\n\n{count} operators, with their names in PyTorch, JAX and NumPy. Search for the name that you know. The prelude has the methods, and the functions except those whose section names their module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, which return indices in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow the dims of the result. (For operators that return several tensors, and a few others, these are the dims of the tensor that the tests compute from the results.) Unless the next column says *all*, operators also accept extra dims and loop over them. In most operators, the extra dims may differ between arguments |\n\
-         | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the number of selected or distinct elements depends on the data |\n\
-         | element types | the tested element types. With the feature `half`, each elementwise operation on `f16` or `bf16` computes in `f32` and rounds once |\n\
-         | derivative | *yes*, *zero* for piecewise constant functions, integers and `bool`, or *none*: an error that names the operation |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. (For some operators, mostly those that return several tensors, these are the dims of a tensor that the tests compute from the results.) Unless the next column says *all*, arguments can have extra dims, over which the operator loops |\n\
+         | along | the dims that the operator treats specially. *all*: no other dims are allowed |\n\
+         | element types | the tested element types. `f16` and `bf16` need the feature `half`; each elementwise operation on them computes in `f32` and rounds once |\n\
+         | derivative | *yes*; *zero*; or *none*: an error, with the reason in this column |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
-         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --all-features --test operators docs`). The tests compare each operator with plain loops, and its derivatives with difference \
-         quotients in `f64`: first derivatives in reverse and forward mode, and second derivatives.\n"
+         The tests in `tests/operators`, from which this page is generated, compare each operator with plain loops, and derivatives with difference quotients.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {

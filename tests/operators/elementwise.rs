@@ -7,7 +7,7 @@ use crate::table::Family;
 pub fn family() -> Family {
     Family {
         title: "Elementwise",
-        about: "Lazy and fused: to compute the result, call `eval` or `order`, reduce it, or assign it. The result has the dims of the tensor.",
+        about: "These operators are lazy: the result is computed when you call `eval` or `order`, reduce it, or assign it, in one pass with the rest of the expression. The result has the dims of the tensor.",
         operators: one::entries(),
     }
 }
@@ -18,8 +18,8 @@ pub fn pairs() -> Family {
     operators.extend(mixed::entries());
     Family {
         title: "Elementwise, on several tensors",
-        about: "Lazy and fused. The result has the dims of all operands. An operand is repeated along dims that it lacks. An operand \
-                other than the first can be a scalar; with `+ - * / %`, the first can be one instead. The operands have the same element type, unless an entry says otherwise; `cast` converts.",
+        about: "These are lazy, too. The result has the dims of all operands, and an operand is repeated along dims that it lacks. An operand \
+                other than the first can be a scalar; with `+ - * / %`, the first operand can be a scalar instead.",
         operators,
     }
 }
@@ -95,7 +95,7 @@ mod one {
         /// `max(x, 0)`
         relu [f32 i32 f16] (x), x.relu(), if x > T::default() { x } else { T::default() }, "relu" "nn.relu" "";
         /// `x / 2 * (1 + erf(x / sqrt 2))`
-        gelu [f32 f64 half] (x), x.gelu(), (f64::from(x) / 2.0 * (1.0 + loops::erf(f64::from(x) / 2f64.sqrt()))) as T, "gelu" "nn.gelu" "";
+        gelu [f32 f64 half] (x), x.gelu(), (f64::from(x) / 2.0 * (1.0 + loops::erf(f64::from(x) / 2f64.sqrt()))) as T, "gelu" "nn.gelu(approximate=False)" "";
         /// `x * sigmoid(x)`
         silu [f32 f64 half] (x), x.silu(), x / (1.0 + (-x).exp()), "silu" "nn.silu" "";
         /// `ln(1 + e^x)`

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Factories",
-        about: "Pass a dim with its size, `I.of(3)`, unless it has a static size or is a local dim with a known size. `tri` and `full_like` are in `typed_dims::creation::create`; `rand_like`, `randn_like` and `categorical` in `typed_dims::creation::random`. The others are in the prelude. A seed is a number, or a tensor of one number (`Tensor<u64, ()>`): with a tensor, each call of a recorded function can draw different numbers.",
+        about: "Pass a dim with its size, `I.of(3)`, unless it has a static size or is a local dim with a known size. `tri` and `full_like` are in `typed_dims::creation::create`; `rand_like`, `randn_like` and `categorical` are in `typed_dims::creation::random`. A seed is a number, or a tensor of one number (`Tensor<u64, ()>`): with a tensor, each call of a recorded function can draw different numbers.",
         operators: entries(),
     }
 }

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and reduced in the same pass. `cross_entropy` computes `log_softmax` immediately, and `cross_entropy_with` runs immediately. Elementwise losses have the dims of the predictions; losses over classes lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
+        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and have the dims of the predictions. `cross_entropy`, `cross_entropy_with` and `nll_loss` lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
         operators,
     }
 }
@@ -43,7 +43,7 @@ mod elements {
         /// `(x - y)^2`: the squared error
         mse_loss [f32 i32 f16] (x, y), x.mse_loss(y), (x - y) * (x - y), "nn.functional.mse_loss(reduction='none')" "optax.squared_error";
         /// `|x - y|`: the absolute error
-        l1_loss [f32 f64 f16] (x, y), x.l1_loss(y), (x - y).abs(), "nn.functional.l1_loss(reduction='none')" "optax.l1_loss";
+        l1_loss [f32 f64 f16] (x, y), x.l1_loss(y), (x - y).abs(), "nn.functional.l1_loss(reduction='none')" "";
         /// Half the squared error where `|x - y| <= delta`, linear elsewhere
         huber_loss [f32 f64 f16] (x, y), x.huber_loss(y, of(1.5)), { let d = (x - y).abs(); if d <= 1.5 { d * d / 2.0 } else { 1.5 * (d - 0.75) } },
             "nn.functional.huber_loss(reduction='none')" "optax.huber_loss";

@@ -14,7 +14,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "These operators need the feature `linalg`. They run immediately. A matrix has the two dims that you pass; all other dims are a batch. Elements are `f32` or `f64` or, except in `eig`, complex numbers, for which there are no derivatives. `x^H` is the conjugate transpose; for real numbers, it is the transpose.",
+        about: "These operators need the feature `linalg`. They run immediately. The first two dims that you pass are the rows and columns of a matrix; all other dims of the tensor are a batch. Elements are `f32` or `f64` or, except in `eig`, complex numbers, for which there are no derivatives. `x^H` is the conjugate transpose; for real numbers, it is the transpose.",
         operators: entries(),
     }
 }

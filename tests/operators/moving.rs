@@ -141,7 +141,7 @@ crate::operators! {
         call: x.interpolate_nearest((H, W), (9, 3)),
         loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),
         along: [H W], keep: [H W],
-        names: "nn.functional.interpolate" "image.resize" "";
+        names: "nn.functional.interpolate" "" "";
     /// Resizes with linear interpolation
     interpolate_linear [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.interpolate((H, W), (9, 3), Interpolation::linear()),
@@ -149,7 +149,7 @@ crate::operators! {
         along: [H W], keep: [H W],
         errors: [Array2::<f32>::zeros((2, 0)).at((I, H)).try_interpolate(H, 3, Interpolation::linear())
             => "no elements to interpolate along dim `H` of size 0"],
-        names: "nn.functional.interpolate(mode='bilinear')" "image.resize" "";
+        names: "nn.functional.interpolate(mode='bilinear')" "image.resize(antialias=False)" "";
     /// Resizes with linear interpolation; the first and the last element keep their values
     interpolate_aligned [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.interpolate((H, W), (9, 3), Interpolation::linear().align_corners()),
@@ -161,7 +161,7 @@ crate::operators! {
         call: x.interpolate((H, W), (9, 3), Interpolation::cubic()),
         loops: interpolated(&interpolated(&x.mapv(f64::from), 1, 9, &cubic), 2, 3, &cubic).mapv(|x| x as T),
         along: [H W], keep: [H W],
-        names: "nn.functional.interpolate(mode='bicubic')" "image.resize" "";
+        names: "nn.functional.interpolate(mode='bicubic')" "" "";
     /// Windows: `out[h, p] = x[h * stride + p * dilation]`
     unfold [f32 i32] (x: T [I H]) -> [P I H],
         call: shown!(x.unfold(H, P.of(2), 2, 3); where { let x = x + x; }),

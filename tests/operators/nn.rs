@@ -11,7 +11,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows, which are views. `layer_norm` takes the dims to normalize over: with the dims of an image, it is an instance norm. Multiply the result by a gain and add a bias, or call `layer_norm_affine`. `attention` is in the section on reductions.",
+        about: "`layer_norm` takes the dims to normalize over: with the dims of an image, it is an instance norm. For a gain and a bias, call `layer_norm_affine`. `attention` is in the section on reductions.",
         operators: entries(),
     }
 }
@@ -280,7 +280,7 @@ crate::operators! {
         loops: pooled(x, [3, 2], [1, 2], [1, 0], |window| window.map(|x| x.unwrap_or(0.0)).sum::<T>() / 6.0)
             .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
-        names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
+        names: "nn.functional.avg_pool2d" "flax.linen.avg_pool" "";
     /// The mean of the elements in each window, without the padding
     avg_pool_without_padding [f32 f64] (x: T [C H W]) -> [H W C],
         call: x.avg_pool_without_padding((H, W), (3, 2), &Window::new().stride((1, 2)).padding(1)),
@@ -290,7 +290,7 @@ crate::operators! {
             sum / count
         }).permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
-        names: "nn.functional.avg_pool2d(count_include_pad=False)" "nn.avg_pool(count_include_pad=False)" "";
+        names: "nn.functional.avg_pool2d(count_include_pad=False)" "flax.linen.avg_pool(count_include_pad=False)" "";
     /// The Euclidean norm of each window
     norm_pool [f32 f64 f16] (x: T [C H W]) -> [C H W],
         call: shown!(x.norm_pool((H, W), 2, &Window::new()); where { let x = x + x; }),

@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Reductions and scans",
-        about: "These run immediately, most of them in one pass over the expression. Scans (`cumsum` and the like) and `diff` take one dim; the others take one dim or a tuple of dims.",
+        about: "These run immediately. Scans (`cumsum` and the like) and `diff` take one dim; the others take one dim or a tuple of dims.",
         operators: entries(),
     }
 }
@@ -200,7 +200,7 @@ crate::operators! {
             })
         },
         along: [I K], keep: [],
-        names: "softmax" "nn.softmax(axis=(0, 2))" "scipy.special.softmax(axis=(0, 2))";
+        names: "" "nn.softmax(axis=(0, 2))" "scipy.special.softmax(axis=(0, 2))";
     /// `x - ln(sum of e^x)`
     log_softmax [f32 f64] (x: T [I J]) -> [I J],
         call: x.log_softmax(J),

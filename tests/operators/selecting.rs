@@ -11,8 +11,8 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",
-        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy and fused. In `take`, an index that is out of range is an error when its element is read. \
-                The others run immediately. The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs.",
+        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy; the others run immediately. In `take`, an index that is out of range is an error when its element is read. \
+                The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs.",
         operators: entries(),
     }
 }

@@ -138,7 +138,10 @@ fn functions_of_the_user_are_refused_by_name() {
     }
     let program = record(|x: &Line| x.apply(Cubed).eval(), &ones(Row.of(3))).expect("it is recorded");
     let error = program.to_saved().expect_err("it calls a function of the user");
-    assert_eq!(error.to_string(), "`cubed` cannot be saved, because it calls a user's function");
+    assert_eq!(
+        error.to_string(),
+        "`cubed` calls a user's function, which saved programs and engines cannot run"
+    );
     let error = serde_json::to_string(&program).expect_err("likewise");
     assert!(error.to_string().contains("`cubed`"), "{error}");
     assert!(program == program);

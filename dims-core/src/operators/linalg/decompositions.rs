@@ -111,9 +111,9 @@ pub trait Decompositions: Computable {
     /// non-negative and in descending order.
     ///
     /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
-    /// form for equal singular values. As in PyTorch, gradients through the vectors are defined for
-    /// functions that do not depend on these choices; for others, equal singular values make the
-    /// gradient infinite or NaN. The gradient through `s` is always defined. (J. Townsend, 2016.)
+    /// form for equal singular values. As in PyTorch, gradients through the vectors can be infinite
+    /// or NaN if singular values are equal. The gradient through `s` is always defined.
+    /// (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -185,9 +185,8 @@ pub trait Decompositions: Computable {
     ///
     /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign (or complex
     /// phase) of eigenvectors is arbitrary, and so is the basis that they form for equal
-    /// eigenvalues. As in PyTorch, gradients through the vectors are defined for functions that do
-    /// not depend on these choices; for others, equal eigenvalues make the gradient infinite or
-    /// NaN. The gradient through `w` is always defined.
+    /// eigenvalues. As in PyTorch, gradients through the vectors can be infinite or NaN if
+    /// eigenvalues are equal. The gradient through `w` is always defined.
     ///
     /// ```
     /// use typed_dims::prelude::*;

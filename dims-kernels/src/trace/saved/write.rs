@@ -199,7 +199,9 @@ impl RecordingWriter {
 }
 
 fn not_saved(operation: &str) -> Error {
-    Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a user's function") }
+    Error::Saved {
+        what: format!("`{operation}` calls a user's function, which saved programs and engines cannot run"),
+    }
 }
 
 /// The axes, the operation and the origin of a recorded value.
