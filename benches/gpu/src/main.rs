@@ -50,7 +50,7 @@ struct Args {
 }
 
 /// Prints the median time of single calls, the mean time of queued ones, and how soon a queued call
-/// returns, in microseconds. `call` takes whether to wait for the results.
+/// returns, in microseconds. The argument of `call` says whether to wait for the results.
 fn time(
     name: &str,
     calls: usize,
@@ -196,7 +196,7 @@ fn step_of_gpt(pjrt: &Pjrt, args: &Args, name: &str, options: &RunOptions) -> Re
     let (x, y) = (pjrt.put(&texts)?, pjrt.put(&next)?);
     let mut state: Option<OnDevice<State>> = Some(on_device);
     time(name, args.calls, compiled, |wait| {
-        let own = state.take().expect("the last call has left it");
+        let own = state.take().expect("the previous call stored the new state");
         let (next, loss) = run.call((own, &x, &y))?;
         if wait {
             loss.ready()?;

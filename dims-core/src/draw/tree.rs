@@ -67,7 +67,7 @@ impl EinsumPath {
         let operands = self.steps.len() + 1;
         let mut nodes: Vec<TreeNode> = (0..operands)
             .map(|at| {
-                // In some notations, the pattern does not list the axes of each operand.
+                // The fields are public, so the pattern may not fit the steps.
                 let label = if inputs.len() == operands { inputs[at].to_owned() } else { String::new() };
                 TreeNode { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
             })

@@ -70,7 +70,7 @@ impl<'r> Ran<'r> {
 pub struct FreedMemory {
     /// The address of the first byte.
     pub address: usize,
-    /// The size of its elements in bytes.
+    /// The size of all its elements in bytes.
     pub bytes: usize,
 }
 
@@ -341,7 +341,7 @@ pub fn told<T: Element>(data: &[T]) {
     }
 }
 
-/// Reports this result of the pending step, in memory of the caller.
+/// Reports this result of the pending step, which was written to the caller's memory.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_given<T: Element>(data: &[T]) {
     if is_listening() {

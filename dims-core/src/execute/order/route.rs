@@ -31,7 +31,7 @@ pub(crate) enum OrderRoute<'e, T> {
     Nest,
 }
 
-/// The ordering of a tensor with the dims `S` and the positional axes `R` by `L`, as constants.
+/// How `L` orders a tensor with the dims `S` and the positional axes `R`, as constants.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
 impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
@@ -58,8 +58,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
-    /// Whether the order is [plain](Ordering::PLAIN), with few enough axes to copy few elements one
-    /// by one.
+    /// Whether the order is [plain](Ordering::PLAIN) and has at most [`FEW`] axes, so that a small
+    /// tensor can be copied element by element.
     const IS_FEW: bool = Self::PLAIN && Self::ORDER.as_slice().len() <= FEW;
 
     /// The number of operands of `E`, if their types say that all are stored in this order.
@@ -67,8 +67,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
     }
 
-    /// The elements and sizes of a tensor that owns its elements in this order; otherwise the
-    /// expression.
+    /// The elements and sizes of a tensor that owns its elements in this order, if the order is
+    /// plain; otherwise the expression.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
         if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
@@ -78,8 +78,8 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Copies the elements to `places`, whose axes are `axes`, if the elements are in memory, and
-    /// elements and places are contiguous in the same order. Returns the number of elements.
+    /// Copies the elements to `places`, whose axes are `axes`, if that is a copy of one block of
+    /// memory. Returns the number of elements, or `None` if nothing was copied.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,

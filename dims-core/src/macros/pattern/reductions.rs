@@ -10,7 +10,7 @@ use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 #[diagnostic::on_unimplemented(
     message = "there is no `{Self}` of elements of type `{T}`",
     label = "not for elements of type `{T}`",
-    note = "`mean`, `norm`, `var`, `std` and `logsumexp` need floats (the first two also take complex numbers): cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, `max`, `min`, `argmax` and `argmin` integers or floats, and `sum` and `prod` numbers"
+    note = "`mean`, `norm`, `var`, `std` and `logsumexp` need floats (the first two also take complex numbers): cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s; `max`, `min`, `argmax` and `argmin` need integers or floats; `sum` and `prod` need numbers"
 )]
 pub trait Reduction<T> {
     #[doc(hidden)]
