@@ -20,7 +20,7 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if let Some(memory) = super::pool::recycled(len) {
         return Ok(memory);
     }
-    // `Vec::try_reserve_exact` would return the vector through memory, which is slower.
+    // `Vec::try_reserve_exact` is slower: it takes a reference, so the vector would lie in memory.
     let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
     if layout.size() == 0 {
         return Ok(Vec::new());
@@ -44,7 +44,7 @@ fn too_large(len: usize) -> Error {
     Error::TooLarge { elements: len }
 }
 
-/// Asks for huge pages for the part of the memory that consists of whole huge pages.
+/// Asks for huge pages between the first and the last boundary of a huge page in the memory.
 #[cfg(all(feature = "std", target_os = "linux"))]
 #[cold]
 fn advise(start: *mut u8, bytes: usize) {

@@ -24,8 +24,8 @@ pub type Images = Tensor<f32, (Example, Pixel)>;
 /// The digit of each image: an index along [`Class`].
 pub type Labels = Tensor<isize, (Example,)>;
 
-/// The maximum size in bytes that a file may unpack to. Without a limit, a small file of zeros
-/// could exhaust the memory.
+/// The maximum size in bytes that a file may unpack to. Without a limit, a small file that
+/// unpacks to many zeros could exhaust the memory.
 const MOST: u64 = 64 << 20;
 
 /// The greatest value of a pixel in a file.
@@ -60,7 +60,7 @@ impl Digits {
             line = record.position().map_or(line + 1, |at| at.line());
             let bad = |what| bad(Some(line), what);
             if record.len() != Pixel::SIZE + 1 {
-                return Err(bad(format!("{} columns, expected {}", record.len(), Pixel::SIZE + 1)));
+                return Err(bad(format!("expected {} columns, found {}", Pixel::SIZE + 1, record.len())));
             }
             for (column, text) in (1..).zip(&record) {
                 let limit = if column <= Pixel::SIZE { BLACK } else { Class::SIZE as u8 - 1 };
@@ -68,7 +68,7 @@ impl Digits {
                     text.trim().parse().ok().filter(|&value| value <= limit).ok_or_else(|| {
                         let name = if column <= Pixel::SIZE { "pixel" } else { "class" };
                         bad(format!(
-                            "column {column}: `{text}` is not a {name}, a whole number from 0 to {limit}"
+                            "column {column}: `{text}` is not a {name}: expected a whole number from 0 to {limit}"
                         ))
                     })?;
                 if column <= Pixel::SIZE {
@@ -79,10 +79,10 @@ impl Digits {
             }
         }
         if classes.len() < 2 {
-            return Err(bad(None, format!("{} images, expected at least 2", classes.len())));
+            return Err(bad(None, format!("expected at least 2 images, found {}", classes.len())));
         }
         let shape = (classes.len(), Pixel::SIZE);
-        let pixels = Array2::from_shape_vec(shape, pixels).expect("each line has as many pixels");
+        let pixels = Array2::from_shape_vec(shape, pixels).expect("each line has one number for each pixel");
         Ok(Digits { pixels, classes: classes.into() })
     }
 
@@ -127,7 +127,7 @@ impl<R: Read> Read for Limited<R> {
 fn describe(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Io(error) => match error.kind() {
-            io::ErrorKind::InvalidInput => format!("not a gzip file ({error})"),
+            io::ErrorKind::InvalidInput => format!("not a valid gzip file ({error})"),
             io::ErrorKind::UnexpectedEof => "not a whole gzip file: it ends too early".into(),
             _ => format!("the gzip file cannot be read: {error}"),
         },

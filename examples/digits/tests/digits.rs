@@ -63,7 +63,7 @@ fn a_missing_file_is_refused() {
 
 #[test]
 fn what_is_not_gzip_is_refused() {
-    refused(&file("plain.csv.gz", line("0", "3").as_bytes()), ": not a gzip file");
+    refused(&file("plain.csv.gz", line("0", "3").as_bytes()), ": not a valid gzip file");
     refused(&file("nothing.csv.gz", b""), ": not a whole gzip file");
 }
 
@@ -100,19 +100,22 @@ fn a_file_that_unpacks_to_too_much_is_refused() {
 fn bad_lines_are_refused() {
     let good = line("7", "1");
     let short = good.clone() + "1,2,3\n";
-    refused(&gzipped("short.csv.gz", &short), ":2: 3 columns, expected 65");
+    refused(&gzipped("short.csv.gz", &short), ":2: expected 65 columns, found 3");
     let long = good.clone() + &good + &line("7", "1,1");
-    refused(&gzipped("long.csv.gz", &long), ":3: 66 columns, expected 65");
+    refused(&gzipped("long.csv.gz", &long), ":3: expected 65 columns, found 66");
     let word = good.clone() + &line("x", "1");
     refused(&gzipped("word.csv.gz", &word), ":2: column 1: `x` is not a pixel");
     let dark = line("17", "1");
-    refused(&gzipped("dark.csv.gz", &dark), ":1: column 1: `17` is not a pixel, a whole number from 0 to 16");
+    refused(
+        &gzipped("dark.csv.gz", &dark),
+        ":1: column 1: `17` is not a pixel: expected a whole number from 0 to 16",
+    );
     let nan = line("nan", "1");
     refused(&gzipped("nan.csv.gz", &nan), ":1: column 1: `nan` is not a pixel");
     let class = good.clone() + &line("7", "10");
     refused(
         &gzipped("class.csv.gz", &class),
-        ":2: column 65: `10` is not a class, a whole number from 0 to 9",
+        ":2: column 65: `10` is not a class: expected a whole number from 0 to 9",
     );
     let negative = line("7", "-1");
     refused(&gzipped("negative.csv.gz", &negative), ":1: column 65: `-1` is not a class");
@@ -120,8 +123,8 @@ fn bad_lines_are_refused() {
 
 #[test]
 fn too_few_images_are_refused() {
-    refused(&gzipped("empty.csv.gz", ""), ": 0 images, expected at least 2");
-    refused(&gzipped("one.csv.gz", &line("7", "1")), ": 1 images, expected at least 2");
+    refused(&gzipped("empty.csv.gz", ""), ": expected at least 2 images, found 0");
+    refused(&gzipped("one.csv.gz", &line("7", "1")), ": expected at least 2 images, found 1");
 }
 
 #[test]
