@@ -51,7 +51,7 @@ fn sums_of_many_are_as_accurate_as_pairwise_ones() {
     let found = f64::from(mixed.at(j).sum(j).order(()));
     assert!((found / exact - 1.0).abs() < 1e-6, "{found} is not {exact}");
     // Over the outer axis too.
-    let tall = ones.into_shape_with_order((1 << 23, 2)).expect("as many elements");
+    let tall = ones.into_shape_with_order((1 << 23, 2)).expect("the sizes fit");
     dims!(k, l);
     assert_eq!(tall.at((k, l)).sum(k).order(l).to_vec(), [(1 << 23) as f32; 2]);
 }

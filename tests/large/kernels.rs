@@ -338,7 +338,7 @@ fn softmax_of_lines() {
                     let found = f64::from(shares[[row, at]]);
                     assert!(
                         (found - exact).abs() <= 3e-6 * exact,
-                        "{found} for {exact} at {row}, {at} of {len}"
+                        "{found} instead of {exact} at {row}, {at} of {len}"
                     );
                     let (exact, found) = (f64::from(x - most) - sum.ln(), f64::from(logs[[row, at]]));
                     assert!(found == exact || (found - exact).abs() <= 1e-6 * exact.abs().max(1.0));
@@ -428,7 +428,7 @@ fn functions_of_rows_that_begin_anywhere() {
                 let exact = single(x[[a, b]] + bias[b]);
                 assert!(
                     (found - exact).abs() <= 1e-6 * exact.abs().max(1e-3),
-                    "{found} for {exact} at {a}, {b}"
+                    "{found} instead of {exact} at {a}, {b}"
                 );
             }
             let doubles = x.mapv(f64::from);

@@ -1,5 +1,4 @@
-//! Operations that read their operands directly from memory, compared with loops: lines, and rows
-//! of matrices larger than the caches.
+//! Operations that read their operands directly from memory, compared with loops.
 
 use proptest::prelude::*;
 use typed_dims::prelude::*;
@@ -16,7 +15,7 @@ fn matrix(rows: usize, columns: usize) -> Array2<f32> {
 fn assert_close(found: &Array1<f32>, exact: impl Fn(usize) -> f64, tolerance: f64) {
     for (at, &found) in found.iter().enumerate() {
         let exact = exact(at);
-        assert!((f64::from(found) - exact).abs() <= tolerance, "{found} for {exact} at {at}");
+        assert!((f64::from(found) - exact).abs() <= tolerance, "{found} instead of {exact} at {at}");
     }
 }
 
@@ -80,14 +79,14 @@ fn a_few_lines_are_interleaved_and_separated() {
     }
 }
 
-/// Vectors start at cache lines, wherever a row starts, but the order of additions is the same.
+/// SIMD loads are aligned to cache lines, but the order of the additions does not depend on where a
+/// row starts.
 #[test]
 fn sums_do_not_depend_on_the_alignment_of_rows() {
     let (rows, columns) = (2, 270_001);
     let sums = |shift: usize| -> [Array1<f32>; 3] {
         let elements: Vec<f32> = (0..shift).chain(0..rows * columns).map(element).collect();
-        let a =
-            ndarray::ArrayView2::from_shape((rows, columns), &elements[shift..]).expect("as many elements");
+        let a = ndarray::ArrayView2::from_shape((rows, columns), &elements[shift..]).expect("the sizes fit");
         dims!(i, j);
         [
             a.at((i, j)).sum(j).order(i),
@@ -97,7 +96,7 @@ fn sums_do_not_depend_on_the_alignment_of_rows() {
     };
     let there = sums(0);
     for shift in [1, 5, 12, 16, 31] {
-        assert_eq!(sums(shift), there, "{shift} elements farther");
+        assert_eq!(sums(shift), there, "shifted by {shift}");
     }
 }
 
@@ -109,7 +108,7 @@ fn sums_of_many_equal_elements_are_as_accurate_as_pairwise_ones() {
     let across: Array1<f32> = a.t().at((j, i)).sum(i).order(j);
     for found in down.iter().chain(&across) {
         let exact = f64::from(0.1_f32) * f64::from(1 << 15);
-        assert!((f64::from(*found) - exact).abs() <= 2e-6 * exact, "{found} for {exact}");
+        assert!((f64::from(*found) - exact).abs() <= 2e-6 * exact, "{found} instead of {exact}");
     }
 }
 
@@ -138,11 +137,10 @@ proptest! {
         let found: Array2<f32> = table.at((ids.at((bag, at)), feat)).sum(at).order((bag, feat));
         for ((b, j), &found) in found.indexed_iter() {
             let elements = || ids.row(b).into_iter().map(|&id| f64::from(table[[id, j]]));
-            // The rounding error of adding this many numbers in sequence. Repeating the same number
-            // is the worst case.
+            // A bound on the rounding error of a sum of this many numbers in sequence.
             let bound = rows as f64 * f64::from(f32::EPSILON) / 2.0 * elements().map(f64::abs).sum::<f64>();
             let exact: f64 = elements().sum();
-            assert!((f64::from(found) - exact).abs() <= bound, "{found} for {exact} at {b}, {j}");
+            assert!((f64::from(found) - exact).abs() <= bound, "{found} instead of {exact} at {b}, {j}");
         }
     }
 
@@ -161,7 +159,7 @@ proptest! {
         dims!(i, j);
         let close = |found: Array2<f32>, exact: &Array2<f32>| {
             for (&found, &exact) in found.iter().zip(exact) {
-                assert!((found - exact).abs() <= 1e-5, "{found} for {exact}");
+                assert!((found - exact).abs() <= 1e-5, "{found} instead of {exact}");
             }
         };
         close(x.at((i, j)).softmax(j).order((i, j)), &softmax);

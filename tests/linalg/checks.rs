@@ -352,7 +352,7 @@ impl Found<'_> {
         for expected in self.case.numbers("eig").expect("real matrices have these") {
             let distance = |x: &Complex<f64>| (x - expected).norm();
             let nearest = (0..rest.len()).min_by(|&i, &j| distance(&rest[i]).total_cmp(&distance(&rest[j])));
-            let found = rest.swap_remove(nearest.expect("as many as expected"));
+            let found = rest.swap_remove(nearest.expect("the lengths are equal"));
             assert!(
                 distance(&found) <= tolerance,
                 "{}: the eigenvalue {found} instead of {expected}; the tolerance is {tolerance:e}",

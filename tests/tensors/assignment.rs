@@ -78,7 +78,7 @@ fn a_traced_tensor_is_not_changed() {
     );
 }
 
-/// An example in a loop is a part of traced memory. A copy of it would have no gradient.
+/// If `vmap` loops, each example is a view of traced memory. A copy of it would have no gradient.
 #[test]
 #[should_panic(expected = "cannot be changed in place")]
 fn a_traced_example_is_not_changed() {
@@ -89,8 +89,7 @@ fn a_traced_example_is_not_changed() {
     grad(|x: &Matrix| vmap(doubled, Row)(x).sum((Row, Column)), &matrix());
 }
 
-/// An argument that lacks a dim of another argument is repeated along that dim, and is expanded
-/// when it is modified.
+/// An argument that lacks a mapped dim is repeated along it, and is expanded when it is modified.
 #[test]
 fn parts_of_a_repeated_tensor_are_separate() {
     let line = from_vec((Column.of(3), Feat.of(3)), (0..9u8).map(f32::from).collect());
@@ -117,7 +116,7 @@ fn a_traced_value_is_not_assigned() {
     );
 }
 
-/// A tensor cannot be cut along a dim with a static size, but it can along its other dims.
+/// A tensor with a static size along one dim can be sliced along its other dims.
 #[test]
 fn next_to_a_static_size() {
     let mut x: Tensor<i32, (Row, Fixed)> = zeros((Row.of(2), Fixed));

@@ -68,7 +68,10 @@ impl<'l, T: Copy> Line<'l, T> {
     /// If `first` or `second` has a different length than the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
-        assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
+        assert!(
+            first.len() == self.len && second.len() == self.len,
+            "the lengths of the buffers and the line differ"
+        );
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         if core::ptr::eq(self.from, self.to) {
@@ -186,7 +189,7 @@ impl<'l, T: Copy> Line<'l, T> {
     /// If `values` has a different length than the line.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
-        assert_eq!(values.len(), self.len, "as many values as elements");
+        assert_eq!(values.len(), self.len, "the numbers of values and elements differ");
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
         for (place, &value) in places.iter_mut().zip(values) {

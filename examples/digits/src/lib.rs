@@ -82,7 +82,7 @@ impl Digits {
             return Err(bad(None, format!("expected at least 2 images, found {}", classes.len())));
         }
         let shape = (classes.len(), Pixel::SIZE);
-        let pixels = Array2::from_shape_vec(shape, pixels).expect("each line has one number for each pixel");
+        let pixels = Array2::from_shape_vec(shape, pixels).expect("the sizes fit");
         Ok(Digits { pixels, classes: classes.into() })
     }
 

@@ -13,7 +13,7 @@ fn filled<D: Dimension>(shape: impl Into<StrideShape<D>>, seed: u64) -> Array<f6
         let mixed = (seed ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 59) as f64 - 16.0
     });
-    Array::from_shape_vec(shape, values.collect()).expect("as many values as the shape has")
+    Array::from_shape_vec(shape, values.collect()).expect("the number of values fits the shape")
 }
 
 fn size() -> impl Strategy<Value = usize> {

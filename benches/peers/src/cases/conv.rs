@@ -96,6 +96,6 @@ pub fn conv2d(bench: &mut Bench) {
                 }
             });
         });
-        Array4::from_shape_vec((8, 64, 54, 54), out).expect("as many elements")
+        Array4::from_shape_vec((8, 64, 54, 54), out).expect("the sizes fit")
     });
 }

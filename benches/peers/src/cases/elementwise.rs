@@ -51,7 +51,7 @@ pub fn affine_relu(bench: &mut Bench) {
                 plain::affine_relu(&elements[at * 56 * 56..][..56 * 56], scale[channel], bias[channel], out);
             });
         });
-        Array4::from_shape_vec((16, 64, 56, 56), out).expect("as many elements")
+        Array4::from_shape_vec((16, 64, 56, 56), out).expect("the sizes fit")
     });
 }
 
@@ -78,7 +78,7 @@ fn rows(threads: usize, x: &Array2<f32>, each: impl Fn(&[f32], &mut [f32]) + Syn
             }
         });
     });
-    Array2::from_shape_vec(x.raw_dim(), out).expect("as many elements")
+    Array2::from_shape_vec(x.raw_dim(), out).expect("the sizes fit")
 }
 
 fn softmax_in_dims(x: &Array2<f32>) -> Array2<f32> {

@@ -46,7 +46,7 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
                 }
             });
         });
-        Array4::from_shape_vec((batch, channels, height, width), out).expect("as many elements")
+        Array4::from_shape_vec((batch, channels, height, width), out).expect("the sizes fit")
     });
 }
 
@@ -110,7 +110,7 @@ pub fn pixel_shuffle(bench: &mut Bench) {
                 }
             });
         });
-        Array4::from_shape_vec((8, 64, 128, 128), out).expect("as many elements")
+        Array4::from_shape_vec((8, 64, 128, 128), out).expect("the sizes fit")
     });
 }
 
@@ -148,6 +148,6 @@ pub fn transpose(bench: &mut Bench) {
                 plain::transpose_band(elements, N, N, at * N / threads, out);
             });
         });
-        Array2::from_shape_vec((N, N), out).expect("as many elements")
+        Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });
 }

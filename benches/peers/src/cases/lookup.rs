@@ -103,7 +103,7 @@ pub fn triu(bench: &mut Bench) {
                 }
             });
         });
-        Array2::from_shape_vec((N, N), out).expect("as many elements")
+        Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });
 }
 

@@ -50,7 +50,7 @@ pub fn l1_distances(bench: &mut Bench) {
                 }
             });
         });
-        Array2::from_shape_vec((512, 512), out).expect("as many elements")
+        Array2::from_shape_vec((512, 512), out).expect("the sizes fit")
     });
 }
 

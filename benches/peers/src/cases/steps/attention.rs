@@ -196,7 +196,7 @@ pub fn block(bench: &mut Bench) {
         candle(&narrow_bias),
     ];
     // One row for each token: a batched product would copy the matrix.
-    let rows = |x: &Array3<f32>| candle(x).reshape((TEXTS * TOKENS, WIDTH)).expect("as many elements");
+    let rows = |x: &Array3<f32>| candle(x).reshape((TEXTS * TOKENS, WIDTH)).expect("the sizes fit");
     let (x, target) = (rows(&x), rows(&target));
     candle_step(bench, by, move |by| {
         let [g1, b1, query, key, value, out, g2, b2, wide, wide_bias, narrow, narrow_bias] = by else {
