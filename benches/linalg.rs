@@ -255,7 +255,7 @@ impl<T: BenchElement> FaerInputs<T> {
             "svd" => each(
                 name,
                 batch,
-                move |at| general[at].thin_svd().expect("it converges"),
+                move |at| general[at].thin_svd().expect("the algorithm converges"),
                 |own| {
                     let s = own.S().column_vector();
                     [of_faer(own.U()), of_faer(own.V()), of_faer(s.as_mat())].concat()
@@ -264,7 +264,7 @@ impl<T: BenchElement> FaerInputs<T> {
             "eigh" => each(
                 name,
                 batch,
-                move |at| symmetric[at].self_adjoint_eigen(lower).expect("it converges"),
+                move |at| symmetric[at].self_adjoint_eigen(lower).expect("the algorithm converges"),
                 |own| [of_faer(own.U()), of_faer(own.S().column_vector().as_mat())].concat(),
             ),
             "lstsq" => each(

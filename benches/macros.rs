@@ -157,7 +157,7 @@ fn patterns(n: usize) {
     let by_hand = || {
         let repeated = y.view().insert_axis(Axis(2));
         let repeated = repeated.broadcast((n, n, 3)).expect("an axis of one element is repeated").to_owned();
-        repeated.into_shape_with_order((n, 3 * n)).expect("it is contiguous")
+        repeated.into_shape_with_order((n, 3 * n)).expect("the array is contiguous")
     };
     compare(&format!("repeat!(h w -> h (w 3)), {n}, by ndarray"), || repeat!(y, h w -> h (w 3)), by_hand);
     let by_hand = || {

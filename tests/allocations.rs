@@ -313,7 +313,7 @@ fn a_call_allocates_no_state() {
             assert_eq!(found, NONE, "the weights, their moments, and what is computed on the way");
         }
         let loss;
-        (state, loss) = after.expect("it was called");
+        (state, loss) = after.expect("the function was called");
         let (next, expected_loss) = step(expected, &x);
         expected = next;
         assert_eq!(loss, expected_loss);
@@ -337,7 +337,7 @@ fn a_call_into_tensors_allocates_no_result() {
     type Sums = Tensor<f32, (Row,)>;
     let f = |x: &Matrix| -> (Matrix, Sums) { ((x * 2.0).exp().eval(), x.view().sum(Col)) };
     let x = |seed| -> Matrix { randn((Row.of(500), Col.of(300)), seed) };
-    let program = record(f, &x(1)).expect("it is recorded");
+    let program = record(f, &x(1)).expect("the function can be recorded");
     let fast = jit::<&Matrix, _>(f);
     let (mut out, mut same) = (program.call(&x(1)), fast.call(&x(1)));
     for seed in 2..5 {

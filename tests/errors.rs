@@ -570,7 +570,7 @@ mod degenerate {
     fn broadcast_views_of_any_size() {
         const WIDE: usize = 1 << (usize::BITS / 2 - 2);
         let one = ndarray::arr0(1u64);
-        let x = one.broadcast((WIDE, WIDE)).expect("it repeats");
+        let x = one.broadcast((WIDE, WIDE)).expect("the element repeats");
         dims!(i, j);
         let t = x.at((i, j));
         assert_eq!(t.index(i, -1).index(j, 5).order(()), 1);

@@ -90,8 +90,11 @@ fn all_chapters_are_in_the_summary() {
     let (summary, mut chapters) = (read(&book.join("SUMMARY.md")), Vec::new());
     files(&book, ".md", &mut chapters);
     for chapter in chapters {
-        let name =
-            chapter.strip_prefix(&book).expect("it is in the book").to_string_lossy().replace('\\', "/");
+        let name = chapter
+            .strip_prefix(&book)
+            .expect("the chapter is in the book")
+            .to_string_lossy()
+            .replace('\\', "/");
         assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
     }
 }

@@ -240,7 +240,7 @@ fn what_no_program_says_runs_by_kernels() {
 #[track_caller]
 fn panic_of<T>(run: impl Fn() -> T) -> String {
     let caught = || {
-        let panic = catch_unwind(AssertUnwindSafe(&run)).err().expect("it panics");
+        let panic = catch_unwind(AssertUnwindSafe(&run)).err().expect("a panic");
         panic
             .downcast_ref::<String>()
             .cloned()

@@ -125,7 +125,7 @@ mod order {
                 let result = ran.result().expect("a result");
                 assert!(result.elements::<f64>().is_none() && result.elements::<u32>().is_none());
                 assert_eq!((result.element(), result.len(), result.bytes()), ("f32", 3, 12));
-                self.0 += result.elements::<f32>().expect("these are f32").len();
+                self.0 += result.elements::<f32>().expect("the elements are f32").len();
             }
         }
         let x = array![1.0f32, 2.0, 3.0];

@@ -31,7 +31,7 @@ use reload::reloaded;
 /// back.
 #[cfg(not(feature = "serde"))]
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
-    program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
+    program.to_saved().and_then(|saved| saved.restore(like)).expect("the program can be restored")
 }
 
 #[path = "recorded/bits.rs"]
@@ -79,7 +79,7 @@ fn labels(seed: u64) -> Labels {
 macro_rules! same {
     ($($f:expr, $first:expr, $($other:expr),+;)*) => {$({
         let f = $f;
-        let program = record(f, &$first).expect("it is recorded");
+        let program = record(f, &$first).expect("the function can be recorded");
         assert!(program.steps() > 0);
         let loaded = reloaded(&program, &f(&$first));
         for other in [$(&$other),+] {
@@ -427,7 +427,7 @@ fn refused<Y: Parameters>(f: fn(&Floats) -> Y) -> String {
     let run =
         std::panic::AssertUnwindSafe(|| record(|x: &Floats| f(x), &x).err().map(|error| error.to_string()));
     match std::panic::catch_unwind(run) {
-        Ok(error) => error.expect("it is refused"),
+        Ok(error) => error.expect("an error"),
         Err(payload) => payload.downcast_ref::<String>().expect("a text").clone(),
     }
 }
@@ -476,7 +476,7 @@ fn memory_that_is_changed_in_place_is_refused() {
     let text =
         |payload: Box<dyn std::any::Any + Send>| payload.downcast_ref::<String>().expect("a text").clone();
     let found = caught(|| record(counted, &labels(1)).err());
-    assert!(text(found.expect_err("it is refused")).contains("`add_assign` cannot be recorded"));
+    assert!(text(found.expect_err("an error")).contains("`add_assign` cannot be recorded"));
 }
 
 #[test]
@@ -504,7 +504,7 @@ fn each_refusal_says_what_to_do() {
     );
     let text = std::cell::RefCell::new(String::new());
     let f = |x: &Floats| {
-        *text.borrow_mut() = serde_json::to_string(x).expect_err("it reads elements").to_string();
+        *text.borrow_mut() = serde_json::to_string(x).expect_err("the function reads elements").to_string();
         x.exp().eval()
     };
     assert!(record(f, &floats(1)).is_ok());
@@ -542,14 +542,14 @@ fn a_tensor_that_changes_in_place_has_a_new_value() {
         },
         floats(1),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     assert_eq!(program.call(floats(2)), (floats(2) + 1.0).eval());
     let f = |x: &Floats| {
         let mut y = ones((Batch.of(4), Width.of(6)));
         y += x.index(Batch, 0);
         y
     };
-    assert_eq!(record(f, &floats(1)).expect("it is recorded").call(&floats(2)), f(&floats(2)));
+    assert_eq!(record(f, &floats(1)).expect("the function can be recorded").call(&floats(2)), f(&floats(2)));
 }
 
 #[test]
@@ -577,7 +577,7 @@ fn half_precisions_are_rounded_by_each_operation() {
     of!(half::bf16);
     let x = floats(1);
     let f = |x: &Floats| (x.cast::<half::f16>().cast::<f32>() + x.cast::<half::bf16>().cast::<f32>()).eval();
-    let program = record(f, &floats(2)).expect("it is recorded");
+    let program = record(f, &floats(2)).expect("the function can be recorded");
     assert_eq!(program.call(&x), f(&x));
 }
 
@@ -600,7 +600,7 @@ fn parts_of_recorded_tensors_do_not_change_in_place() {
         assert!(error.ends_with("compute a new one: `let x = (x + y).eval();`"), "{error}");
     }
     let count = caught(|| record(|adam: &Adam<Floats>| full((), adam.steps()), &Adam::new(0.1)).err());
-    let text = count.expect_err("it is a number").downcast_ref::<String>().expect("a text").clone();
+    let text = count.expect_err("the operand is a number").downcast_ref::<String>().expect("a text").clone();
     assert!(text.starts_with("`steps` cannot be recorded (at tests/recorded.rs:"), "{text}");
 }
 
@@ -627,7 +627,7 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
         },
         &x,
     );
-    assert_eq!(program.expect("it is recorded").call(&own), (&own * 2.0).eval());
+    assert_eq!(program.expect("the function can be recorded").call(&own), (&own * 2.0).eval());
     for error in &found {
         let start = "the recorded function captures a tensor of an outer gradient or of an outer recorded function (at tests/recorded.rs:";
         assert!(error.starts_with(start) && error.ends_with("): pass it as an input"), "{error}");
@@ -654,7 +654,7 @@ fn signed_zeros_and_constants_are_those_of_the_function() {
         |x| (x.roll(Width, 1) + 0.0 + x).eval(),
     ];
     for (number, f) in all.into_iter().enumerate() {
-        let program = record(f, &zeros(1.0)).expect("it is recorded");
+        let program = record(f, &zeros(1.0)).expect("the function can be recorded");
         for sign in [1.0, -1.0] {
             assert_eq!(bits(&program.call(&zeros(sign))), bits(&f(&zeros(sign))), "function {number}");
         }

@@ -155,7 +155,7 @@ fn a_local_that_is_dropped_with_its_thread_may_compute() {
     struct Last(Array2<f32>, Sender<f32>);
     impl Drop for Last {
         fn drop(&mut self) {
-            self.1.send(doubled(&self.0)).expect("somebody waits for it");
+            self.1.send(doubled(&self.0)).expect("the receiver waits");
         }
     }
     fn doubled(x: &Array2<f32>) -> f32 {
@@ -171,6 +171,6 @@ fn a_local_that_is_dropped_with_its_thread_may_compute() {
         LAST.with(|last| *last.borrow_mut() = Some(Last(x.clone(), sender)));
         doubled(&x)
     });
-    assert_eq!(thread.join().expect("it does not panic"), 2.0);
+    assert_eq!(thread.join().expect("the thread does not panic"), 2.0);
     assert_eq!(receiver.recv(), Ok(2.0));
 }

@@ -63,7 +63,7 @@ compiled! {
 fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
     let mut data = Some(data);
     match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
-        Some(same) => same.take().expect("it was just put there"),
+        Some(same) => same.take().expect("the value was just stored"),
         None => data.into_iter().flatten().map(Real::narrow).collect(),
     }
 }

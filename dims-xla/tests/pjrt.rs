@@ -647,7 +647,7 @@ fn files_that_are_no_plugins_are_errors() {
         cases.push(file("half_cpu.so", &plugin[..plugin.len() / 2]));
     }
     for path in cases {
-        let error = Pjrt::load(&path).expect_err("it is no plugin");
+        let error = Pjrt::load(&path).expect_err("the file is not a plugin");
         println!("{error}");
         assert!(matches!(error, XlaError::PluginNotLoaded { .. }), "{error:?}");
     }

@@ -399,7 +399,7 @@ fn check(reference: &Value) {
     let known: Value = serde_json::from_str(&std::fs::read_to_string(path()).unwrap()).unwrap();
     let mut wrong = String::new();
     let count = |numbers: &Value| numbers.as_array().map_or(0, Vec::len);
-    for (case, numbers) in known.as_object().expect("it is an object") {
+    for (case, numbers) in known.as_object().expect("the file is a JSON object") {
         let differing = found.get(case).map_or(0, Vec::len);
         if differing < count(numbers) {
             wrong += &format!("{case}: {differing} of {} numbers differ\n", count(numbers));

@@ -116,7 +116,7 @@ fn all_pairs_of_rows() {
         let positions = (xt - j.cast::<f32>()).abs().sum(d).order((i, j));
         assert_elements(&positions, |x, y| (0..len).map(|z| (a[[x, z]] - y as f32).abs()).sum());
         let first = b.row(0);
-        let same = first.broadcast((columns, len)).expect("one row for all");
+        let same = first.broadcast((columns, len)).expect("the row repeats");
         let found = (xt - same.at((j, d))).abs().sum(d).order((i, j));
         assert_elements(&found, |x, _| (0..len).map(|z| (a[[x, z]] - first[z]).abs()).sum());
     }

@@ -43,14 +43,14 @@ impl Found<'_> {
     /// The condition number: the greatest singular value divided by the least nonzero one. 1 if all
     /// are 0.
     fn condition(&self) -> f64 {
-        let s = self.case.reals("singular_values").expect("all have these");
+        let s = self.case.reals("singular_values").expect("all cases have these numbers");
         let rank = self.case.real("rank").expect("all have a rank") as usize;
         if rank == 0 { 1.0 } else { s[0] / s[rank - 1] }
     }
 
     /// The greatest singular value.
     fn size(&self) -> f64 {
-        self.case.reals("singular_values").expect("all have these")[0]
+        self.case.reals("singular_values").expect("all cases have these numbers")[0]
     }
 
     #[track_caller]
@@ -241,7 +241,7 @@ impl Found<'_> {
     #[track_caller]
     fn check_det(&self, found: Complex<f64>) {
         let Some(expected) = self.case.numbers("det") else { return };
-        let s = self.case.reals("singular_values").expect("all have these");
+        let s = self.case.reals("singular_values").expect("all cases have these numbers");
         // The largest change of the determinant if each singular value changes by the rounding.
         let error = self.rounding() * s[0];
         let own = s.iter().map(|s| s + error).product::<f64>() - s.iter().product::<f64>();
@@ -277,7 +277,7 @@ impl Found<'_> {
         // If candidates for a pivot are equal, the order can differ.
         let Some(expected) = self.case.reals("order") else { return };
         if order.iter().zip(expected).all(|(own, other)| *own == other as usize) {
-            let condition = self.case.real("lu_cond").expect("it comes with the order");
+            let condition = self.case.real("lu_cond").expect("the case has this number");
             let error = rounding * condition * growth / norm(a);
             self.agrees("lower", l, error * norm(l));
             self.agrees("upper", u, error * norm(u));

@@ -181,7 +181,7 @@ fn stacked<T: TestElement>(matrices: &[Wide], batch: &[usize]) -> ArrayD<T> {
     let views: Vec<_> = matrices.iter().map(|own| own.view()).collect();
     let all = ndarray::stack(Axis(0), &views).expect("all have the same shape").mapv(T::of);
     let sizes: Vec<usize> = batch.iter().copied().chain(all.shape()[1..].iter().copied()).collect();
-    all.into_shape_with_order(IxDyn(&sizes)).expect("there are as many")
+    all.into_shape_with_order(IxDyn(&sizes)).expect("the sizes fit")
 }
 
 /// The results of the matrix `at` of a batch, whose axes have the sizes `batch`.
@@ -302,7 +302,8 @@ fn broadcast_operands() {
             let own = found::<f64>(case, operator, "broadcast");
             let (a, b) = (narrow::<f64>(&own.a), narrow::<f64>(&own.b));
             let (all_a, all_b) = (a.broadcast(IxDyn(&[5, rows, columns])), b.broadcast(IxDyn(&[5, rows, 3])));
-            let (all_a, all_b) = (all_a.expect("it has no batch"), all_b.expect("it has no batch"));
+            let (all_a, all_b) =
+                (all_a.expect("the matrix has no batch"), all_b.expect("the matrix has no batch"));
             let results = batch::run(operator, &all_a, &all_b).unwrap_or_else(|error| panic!("{error}"));
             for at in 0..5 {
                 own.check(operator, &results_at(&results, &[5], at));

@@ -208,7 +208,7 @@ fn check_first<T: TestElement>() {
 fn examples_of_a_loop() {
     let zero = wide(2, 2, |_, _| 0.0);
     let members: Vec<Wide> = (0..6).map(|at| if at == 4 { zero.clone() } else { fine(2) }).collect();
-    let a = stacked::<f64>(&members, &[2, 3]).into_dimensionality::<Ix4>().expect("it has four axes");
+    let a = stacked::<f64>(&members, &[2, 3]).into_dimensionality::<Ix4>().expect("the array has four axes");
     let a = a.at((Outer, Inner, R, C)).eval();
     let failure = |found: Result<(), DimError>| found.expect_err("one is singular").to_string();
     let batches = try_map_each(&a.clone().seal((Inner, R, C)), |a| a.try_inverse(R, C));

@@ -26,7 +26,7 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program: &typed_dims::program::Program<In, Out>,
     like: &Out,
 ) -> typed_dims::program::Program<In, Out> {
-    program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
+    program.to_saved().and_then(|saved| saved.restore(like)).expect("the program can be restored")
 }
 
 /// Operators that cannot be recorded, with the reason.
@@ -101,7 +101,8 @@ fn products_of_expressions_are_recorded_from_sizes() {
     type Right = Tensor<f64, (J, K)>;
     let sizes = ((I.of(3), J.of(4)), (J.of(4), K.of(2)));
     let product = |(x, y): (&Left, &Right)| x.exp().contract(y.sin() * 2.0, J);
-    let program = record(product, (spec(sizes.0), spec(sizes.1))).expect("its sizes are enough");
+    let program =
+        record(product, (spec(sizes.0), spec(sizes.1))).expect("the function can be recorded from sizes");
     let inputs = (&randn(sizes.0, 1), &randn(sizes.1, 2));
     assert_eq!(program.call(inputs), product(inputs));
 }
@@ -116,9 +117,10 @@ fn products_of_halves_are_recorded_from_sizes() {
     type Right = Tensor<f16, (J, K)>;
     let sizes = ((I.of(3), J.of(4)), (J.of(4), K.of(2)));
     let product = |(x, y): (&Left, &Right)| x.contract(y, J);
-    let program = record(product, (spec(sizes.0), spec(sizes.1))).expect("its sizes are enough");
+    let program =
+        record(product, (spec(sizes.0), spec(sizes.1))).expect("the function can be recorded from sizes");
     let inputs = (&randn(sizes.0, 1), &randn(sizes.1, 2));
-    let same = record(product, inputs).expect("it is recorded");
+    let same = record(product, inputs).expect("the function can be recorded");
     assert_eq!(program.call(inputs), same.call(inputs));
 }
 
@@ -176,9 +178,10 @@ fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn
 }
 
 fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool, what: &dyn Fn() -> String) {
-    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
+    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory)
+        .expect("the function can be recorded");
     let from_sizes = record(|memory: &Vec<Elements>| call.floats(memory), spec(|| call.memory.clone()));
-    let from_sizes = from_sizes.expect("its sizes are enough");
+    let from_sizes = from_sizes.expect("the function can be recorded from sizes");
     let loaded = reloaded(&program, &call.floats(&call.memory));
     let from_sizes = reloaded(&from_sizes, &call.floats(&call.memory));
     for memory in [&other.memory, &call.memory] {
@@ -198,7 +201,8 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
     let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
     let gradient = |memory: &Vec<Elements>| gradient(call, &cotangent, memory);
     let program = record(gradient, &call.memory).expect("the gradient is recorded");
-    let from_sizes = record(gradient, spec(|| call.memory.clone())).expect("its sizes are enough");
+    let from_sizes =
+        record(gradient, spec(|| call.memory.clone())).expect("the function can be recorded from sizes");
     let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
     let same = from_sizes.call(&other.memory);
     let loaded = reloaded(&program, &found).call(&other.memory);

@@ -185,7 +185,7 @@ crate::operators! {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
             all.dedup();
-            build(&[x.shape()[1], x.shape()[0]], |at| all.iter().position(|&own| own == x[[at[1], at[0]]]).expect("one of them"))
+            build(&[x.shape()[1], x.shape()[0]], |at| all.iter().position(|&own| own == x[[at[1], at[0]]]).expect("the element is in the list"))
         },
         along: [], keep: [],
         names: "unique(return_inverse=True)" "numpy.unique_inverse" "unique_inverse";

@@ -48,7 +48,8 @@ impl<P: Parameters> Read<P> for typed_dims_xla::OnDevice<P> {
 }
 
 fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: bool, what: &str) {
-    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
+    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory)
+        .expect("the function can be recorded");
     compare(pjrt, &program, &other.memory, &call.floats(&other.memory), what);
     if !has_derivative {
         return;
@@ -66,10 +67,11 @@ pub fn check(operator: &Operator) {
     let _tensors = AsTensors::new();
     // Lowering needs no plugin.
     let call = Call::draw(operator, slopes, &Sizes::usual(), Layout::Contiguous, &mut Random(5));
-    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
-    let program = program.to_engine().expect("it is data");
+    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory)
+        .expect("the function can be recorded");
+    let program = program.to_engine().expect("the program is data");
     if refusal_of_xla(operator).is_some() {
-        let error = lower(&program, Options::default(), &[]).map(drop).expect_err("it is not lowered");
+        let error = lower(&program, Options::default(), &[]).map(drop).expect_err("an error");
         let error = error.to_string();
         let is_explained = error.contains("StableHLO has no `") && error.contains("`: run it on the host");
         assert!(is_explained, "`{name}`: {error}");

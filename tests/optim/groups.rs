@@ -83,7 +83,7 @@ fn groups_that_make_no_sense_are_refused() {
     fn refused<O: Optimizer<Network>>(mut optimizer: O) -> String {
         let mut value = network(3);
         let gradient = value.map_elements(|_: f32| 1.0);
-        let error = optimizer.try_step(&mut value, &gradient).expect_err("it is refused");
+        let error = optimizer.try_step(&mut value, &gradient).expect_err("an error");
         assert_eq!((super::all(&value), optimizer.steps()), (super::all(&network(3)), 0));
         error.to_string()
     }

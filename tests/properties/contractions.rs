@@ -106,7 +106,7 @@ fn into_part<T: Sample>(
         run(&mut view.permuted_axes(places));
     };
     let (mut found, mut all, mut write) = (before.clone(), before, Some(write));
-    part(&mut found, &mut |view| write.take().expect("it runs once")(view));
+    part(&mut found, &mut |view| write.take().expect("the function runs once")(view));
     part(&mut all, &mut |view| view.assign(expected));
     assert_eq!(found, all);
 }

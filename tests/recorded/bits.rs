@@ -33,7 +33,7 @@ fn by_columns(seed: u64) -> Matrix {
 /// inputs.
 #[track_caller]
 fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 2]) {
-    let program = record(|x: &A| f(x), &first).expect("it is recorded");
+    let program = record(|x: &A| f(x), &first).expect("the function can be recorded");
     let loaded = crate::reloaded(&program, &f(&first));
     for program in [&program, &loaded] {
         assert_same(&program.call(&first), &f(&first));

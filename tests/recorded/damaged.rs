@@ -68,8 +68,8 @@ where
     I: RecordInputs<Value = P::Value> + Clone,
     Out: Parameters,
 {
-    let saved = program.to_saved().expect("it is saved");
-    let value = serde_json::to_value(&saved).expect("it is written");
+    let saved = program.to_saved().expect("the program can be saved");
+    let value = serde_json::to_value(&saved).expect("the program can be written");
     let find = |is: &dyn Fn(&Value) -> bool| {
         let mut found = Vec::new();
         places(&value, &mut String::new(), is, &mut found);
@@ -180,16 +180,17 @@ fn floats(seed: u64) -> Floats {
 #[test]
 fn results_whose_positions_share_elements_are_refused() {
     let x = floats(1);
-    let program = record(|x: &Floats| (x * 2.0).eval(), &x).expect("it is recorded");
-    let value = serde_json::to_value(program.to_saved().expect("it is saved")).expect("it is written");
+    let program = record(|x: &Floats| (x * 2.0).eval(), &x).expect("the function can be recorded");
+    let value = serde_json::to_value(program.to_saved().expect("the program can be saved"))
+        .expect("the program can be written");
     let mut found = Vec::new();
     places(&value, &mut String::new(), &|value| value.get("strides").is_some(), &mut found);
     let result = found.iter().find(|path| path.contains("/results/")).expect("there is a result");
     let restore = |strides: [isize; 2], start: usize| {
         let mut changed = value.clone();
-        changed.pointer_mut(result).expect("it is there")["strides"] = strides.to_vec().into();
-        changed.pointer_mut(result).expect("it is there")["start"] = start.into();
-        let read: SavedProgram = serde_json::from_value(changed).expect("it is read");
+        changed.pointer_mut(result).expect("the pointer is valid")["strides"] = strides.to_vec().into();
+        changed.pointer_mut(result).expect("the pointer is valid")["start"] = start.into();
+        let read: SavedProgram = serde_json::from_value(changed).expect("the program can be read");
         let restored: Result<Program<&Floats, Floats>, DimError> = read.restore(&x);
         restored.map(|_| ()).map_err(|error| error.to_string())
     };
@@ -213,7 +214,7 @@ fn lookups() {
         let slope = grad(|table: &Table| table.take(Word, ids).square().sum((Batch, Seq, Width)), table);
         (mean, slope)
     };
-    let program = record(f, (&table, &ids)).expect("it is recorded");
+    let program = record(f, (&table, &ids)).expect("the function can be recorded");
     damage("lookups", &program, &f((&table, &ids)), (&table, &ids), times());
 }
 
@@ -237,7 +238,7 @@ fn training_steps() {
     let state: State = (Linear::new(Width.of(6), Class.of(3), 1), Adam::new(0.1));
     let seed = full((), 3);
     let state = step((state, &floats(1), &y, &seed)).0;
-    let program = record(step, (state.clone(), &floats(1), &y, &seed)).expect("it is recorded");
+    let program = record(step, (state.clone(), &floats(1), &y, &seed)).expect("the function can be recorded");
     let like = step((state.clone(), &floats(1), &y, &seed));
     damage("training", &program, &like, (state, &floats(1), &y, &seed), times());
 }
@@ -255,7 +256,7 @@ fn attention_and_its_gradient() {
         };
         (attend(x), grad(|x: &X| attend(x).square().sum((Batch, Seq, Width)), x))
     };
-    let program = record(f, (&x, &mask)).expect("it is recorded");
+    let program = record(f, (&x, &mask)).expect("the function can be recorded");
     damage("attention", &program, &f((&x, &mask)), (&x, &mask), times());
 }
 
@@ -275,7 +276,7 @@ fn lines_and_orders() {
         let positions = (x.argsort(Width), x.argmax(Width), x.topk(Width, 3).1);
         (slope, positions.0, positions.1, positions.2)
     };
-    let program = record(f, &floats(1)).expect("it is recorded");
+    let program = record(f, &floats(1)).expect("the function can be recorded");
     damage("lines", &program, &f(&floats(1)), &floats(1), times());
 }
 
@@ -293,7 +294,7 @@ fn integers_masks_and_places() {
             x.cast::<half::f16>().exp().sum(Width),
         )
     };
-    let program = record(f, &floats(1)).expect("it is recorded");
+    let program = record(f, &floats(1)).expect("the function can be recorded");
     damage("places", &program, &f(&floats(1)), &floats(1), times());
 }
 
@@ -307,7 +308,7 @@ fn draws() {
     fn random_order(seed: &Tensor<u64, ()>) -> Tensor<usize, (Batch,)> {
         typed_dims::creation::random::permutation(Batch.of(4), seed)
     }
-    let program = record(f, &seed).expect("it is recorded");
+    let program = record(f, &seed).expect("the function can be recorded");
     damage("draws", &program, &f(&seed), &seed, times());
 }
 
@@ -320,7 +321,7 @@ fn sizes_that_are_open() {
         (slope, mean, x.view().pad(Batch, 1, 2, Pad::Constant(0.0)))
     };
     let program = record(f, (spec((dynamic(Batch), Width.of(6))), spec((dynamic(Batch), Word.of(2)))));
-    let program = program.expect("it is recorded");
+    let program = program.expect("the function can be recorded");
     let table: Table = randn((Batch.of(4), Word.of(2)), 2);
     damage("open", &program, &f((&floats(1), &table)), (&floats(1), &table), times());
 }

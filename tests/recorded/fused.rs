@@ -74,7 +74,8 @@ fn check(sizes: (usize, usize), seed: u64) {
     fn given((a, b, c, d): &All) -> Given<'_> {
         (a, b, c, d)
     }
-    let forward = record(|given: Given<'_>| values(&steps, given), given(&first)).expect("it is recorded");
+    let forward = record(|given: Given<'_>| values(&steps, given), given(&first))
+        .expect("the function can be recorded");
     let gradient = record(
         |given: Given<'_>| {
             let (loss, gradient) = loss_and_grad(|by: Given<'_>| loss(&steps, by), given);
@@ -82,7 +83,7 @@ fn check(sizes: (usize, usize), seed: u64) {
         },
         given(&first),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     for (name, program) in [("values", &forward), ("gradient", &gradient)] {
         for inputs in [&first, &other] {
             run_plainly(true);
@@ -168,7 +169,7 @@ fn factors_of_several_sums() {
             },
             (&first.0, &first.1, &first.2, &weight),
         )
-        .expect("it is recorded");
+        .expect("the function can be recorded");
         for (x, gain, bias) in [first, (images(4), filters(5), filters(6))] {
             let call = || {
                 let (loss, (x, gain, bias)) = program.call((&x, &gain, &bias, &weight));

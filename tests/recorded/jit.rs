@@ -88,7 +88,7 @@ fn axes_have_the_memory_order_of_the_function() {
     }
     assert_eq!(fast.programs(), 2);
     for first in [by_rows(1), by_columns(1)] {
-        let program = record(|(w, x)| f(w, x), (&first, &x(1))).expect("it is recorded");
+        let program = record(|(w, x)| f(w, x), (&first, &x(1))).expect("the function can be recorded");
         // An input in the other order is copied.
         for w in [by_rows(5), by_columns(5)] {
             let (loss, next) = program.call((&w, &x(6)));
@@ -125,7 +125,7 @@ fn the_function_itself_runs_in_gradients_and_recorded_functions() {
     let f = jit::<&Data, _>(|x| x.exp().sum((Row, In)));
     let x = data(3, 1);
     assert_eq!(grad(|x: &Data| f.call(x), &x), x.view().exp().eval());
-    let program = record(|x: &Data| (f.call(x) * 2.0).eval(), &x).expect("it is recorded");
+    let program = record(|x: &Data| (f.call(x) * 2.0).eval(), &x).expect("the function can be recorded");
     assert_eq!(f.programs(), 0);
     assert_eq!(program.call(&data(3, 2)), (data(3, 2).exp().sum((Row, In)) * 2.0).eval());
 }
@@ -148,7 +148,7 @@ fn an_index_out_of_range_is_an_error_of_the_call() {
     let f = jit::<&Ids, _>(|ids| (&table).take(In, ids).eval());
     let ids = |ids: [i64; 2]| -> Ids { from_vec(Row.of(2), ids.to_vec()) };
     assert_eq!(f.call(&ids([2, 0])).order(Row), ndarray::array![3.0, 1.0]);
-    let error = f.try_call(&ids([1, 3])).expect_err("there are three").to_string();
+    let error = f.try_call(&ids([1, 3])).expect_err("an error").to_string();
     let at = format!("index 3 of an indexed axis is out of range for an axis of size 3 (at {}:", file!());
     assert!(error.contains(&at), "{error}");
     assert_eq!(f.call(&ids([1, 1])).order(Row), ndarray::array![2.0, 2.0]);
@@ -177,7 +177,7 @@ fn a_program_keeps_no_memory_of_what_was_computed_while_it_was_recorded() {
     let mut memory = PeakMemory::default();
     let x = data(3, 1);
     let program = mode::with(&mut memory, || record(f, (&layer, &x)));
-    let program = program.expect("it is recorded");
+    let program = program.expect("the function can be recorded");
     assert!(memory.peak() > 0);
     assert_eq!(memory.now(), 0, "all results were freed");
     let x = data(3, 2);
@@ -189,13 +189,14 @@ fn a_program_keeps_no_memory_of_what_was_computed_while_it_was_recorded() {
 
 #[test]
 fn inputs_are_read_where_they_are() {
-    let program = record(|x: &Data| x.exp().sum(In), &data(3, 1)).expect("it is recorded");
+    let program = record(|x: &Data| x.exp().sum(In), &data(3, 1)).expect("the function can be recorded");
     let x = data(3, 2);
     let (found, counts) = mode::count(|| program.call(&x));
     assert_eq!((found, counts.of("copy").steps), (x.view().exp().sum(In), 0));
     // An input that is returned unchanged shares its memory with the result until one of the two is
     // changed.
-    let program = record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("it is recorded");
+    let program =
+        record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("the function can be recorded");
     let (mut same, twice) = program.call(&x);
     same += 1.0;
     assert_eq!((x.clone(), twice), (data(3, 2), (data(3, 2) * 2.0).eval()));
@@ -212,7 +213,7 @@ fn a_function_may_call_itself_while_it_is_recorded() {
         static CALL: std::cell::OnceCell<Call> = const { std::cell::OnceCell::new() };
         static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
     }
-    let again = |x: &Line| CALL.with(|call| call.get().expect("it is set")(x));
+    let again = |x: &Line| CALL.with(|call| call.get().expect("the function is set")(x));
     let f = jit::<&Line, _>(move |x| {
         DEPTH.set(DEPTH.get() + 1);
         if DEPTH.get() < 3 { (x + again(&full(Row.of(2), 1.0))).eval() } else { (x * 10.0).eval() }
@@ -228,7 +229,7 @@ fn explain_warns_of_large_captured_tensors() {
     let warnings = |len: usize| {
         let (weight, x): (Tensor<f32, (In,)>, Tensor<f32, (In,)>) = (ones(In.of(len)), ones(In.of(len)));
         let record = || record(|x: &Tensor<f32, (In,)>| (x * &weight).sum(In), &x);
-        let (_, plan) = explain(|| record().expect("it is recorded"));
+        let (_, plan) = explain(|| record().expect("the function can be recorded"));
         plan.to_string().matches("warning: a recorded function captures a tensor of").count()
     };
     assert_eq!((warnings(1 << 18), warnings((1 << 18) + 1)), (0, 1));
@@ -256,7 +257,7 @@ fn constant_fields_are_those_of_the_call() {
         assert_eq!(fast.call((&scaled(by, times), &x)), f(&scaled(by, times), &x));
     }
     assert_eq!(fast.programs(), 3);
-    let program = record(|(s, x)| f(s, x), (&scaled(2.0, 1), &x)).expect("it is recorded");
+    let program = record(|(s, x)| f(s, x), (&scaled(2.0, 1), &x)).expect("the function can be recorded");
     let error = program.try_call((&scaled(3.0, 1), &x)).expect_err("another number").to_string();
     let expected = "`by` of input `0` is 3.0, but the program was recorded for 2.0: record it again; `jit` does so by itself";
     assert_eq!(error, expected);

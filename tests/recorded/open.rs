@@ -48,7 +48,7 @@ fn step((net, x, y): (&Network, &Data, &Labels)) -> (Tensor<f32, ()>, Network) {
 #[test]
 fn a_training_step_takes_batches_of_any_size() {
     let program = record(step, (&network(), spec((dynamic(Row), In.of(6))), spec(dynamic(Row))));
-    let program = program.expect("it is recorded");
+    let program = program.expect("the function can be recorded");
     let net = network();
     let loaded = reloaded(&program, &step((&net, &data(5, 1).0, &data(5, 1).1)));
     for rows in [7, 1, 2, 64, 300, 7] {
@@ -77,7 +77,7 @@ fn products_of_two_dims_follow_both() {
         let scores = (x * &keys).sum(Feat) * 0.5;
         (select(Key.le(Seq), scores, f64::NEG_INFINITY).softmax(Key) * keys).sum(Key)
     };
-    let program = record(attend, spec((dynamic(Seq), dynamic(Feat)))).expect("it is recorded");
+    let program = record(attend, spec((dynamic(Seq), dynamic(Feat)))).expect("the function can be recorded");
     for (words, features) in [(3, 4), (1, 1), (20, 2), (5, 70)] {
         let x: Words = randn((Seq.of(words), Feat.of(features)), 1);
         let difference = (program.call(&x) - attend(&x)).abs().max((Seq, Feat)).order(());
@@ -95,7 +95,7 @@ fn sizes_add_up() {
             x.view().pad(Col, 1, 2, Pad::Constant(0.0)),
         )
     };
-    let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("it is recorded");
+    let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
     let program = reloaded(&program, &f(&ones((Row.of(2), Col.of(2)))));
     for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
         let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
@@ -107,7 +107,7 @@ fn sizes_add_up() {
 #[test]
 fn untracked_sizes_are_refused() {
     let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
-    let error = record(scaled, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
+    let error = record(scaled, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
     assert!(error.contains("depends on the size of `Row`") && error.contains("open.rs"), "{error}");
     let loops = |x: &Matrix| {
         let mut sum: Tensor<f32, (Col,)> = zeros(Col.of(2));
@@ -116,11 +116,11 @@ fn untracked_sizes_are_refused() {
         }
         sum
     };
-    let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
+    let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
     assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
     // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
-    let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
+    let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
     let x: Matrix = randn((Row.of(11), Col.of(2)), 1);
     assert_eq!(program.call(&x), mean(&x));
 }
@@ -128,11 +128,12 @@ fn untracked_sizes_are_refused() {
 #[test]
 fn equal_functions_have_equal_open_programs() {
     let scaled = |by: f32| move |x: &Matrix| (x.view().sum(Row) * by).eval();
-    let open = |by| record(scaled(by), spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
+    let open =
+        |by| record(scaled(by), spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
     assert!(open(2.0) == open(2.0) && open(2.0) != open(3.0));
-    let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("it is recorded");
-    let saved = open(2.0).to_saved().expect("it is saved");
-    assert!(open(2.0) != sized && saved != sized.to_saved().expect("it is saved"));
+    let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("the function can be recorded");
+    let saved = open(2.0).to_saved().expect("the program can be saved");
+    assert!(open(2.0) != sized && saved != sized.to_saved().expect("the program can be saved"));
     // The result may have any size along an open dim, but must have the recorded size along the
     // other dims.
     assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());

@@ -26,23 +26,23 @@ fn matrix(seed: u64) -> Matrix {
 fn a_program_is_loaded_with_its_result() {
     let f = |x: &Matrix| (x.view().softmax(Col).sum(Row), x.view().argmax(Row));
     type Both = (Tensor<f32, (Col,)>, Tensor<usize, (Col,)>);
-    let program = record(f, &matrix(1)).expect("it is recorded");
-    let text = serde_json::to_string(&program).expect("it is written");
-    let loaded: Program<&Matrix, Both> = serde_json::from_str(&text).expect("it is read");
+    let program = record(f, &matrix(1)).expect("the function can be recorded");
+    let text = serde_json::to_string(&program).expect("the program can be written");
+    let loaded: Program<&Matrix, Both> = serde_json::from_str(&text).expect("the program can be read");
     assert!(loaded == program);
     assert_eq!(loaded.call(&matrix(2)), f(&matrix(2)));
     assert_eq!(loaded.to_string(), program.to_string());
     assert_eq!(loaded.to_svg(), program.to_svg());
     // Formats may omit the names of fields.
-    let bytes = postcard::to_allocvec(&program).expect("it is written");
-    let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("it is read");
+    let bytes = postcard::to_allocvec(&program).expect("the program can be written");
+    let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("the program can be read");
     assert!(loaded == program);
     for len in 0..bytes.len() {
         assert!(postcard::from_bytes::<Program<&Matrix, Both>>(&bytes[..len]).is_err(), "{len} bytes");
     }
     // Fields may come in another order.
-    let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-    let loaded: Program<&Matrix, Both> = serde_json::from_value(value).expect("it is read");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("the text is JSON");
+    let loaded: Program<&Matrix, Both> = serde_json::from_value(value).expect("the program can be read");
     assert!(loaded == program);
 }
 
@@ -64,13 +64,13 @@ fn a_training_step_is_loaded() {
     let labels = |seed| (rand::<f32, _>(Row.of(4), seed) * 2.0).cast::<usize>().eval();
     let mut state: State =
         (Linear::new(Col.of(3), Class.of(2), 1), AdamW::new(Schedule::cosine(0.1, 9).warm_up(2)));
-    // With moments, which exist from the second step on.
+    // With moments, which the first step creates.
     state = step((state, &matrix(1), &labels(1), &full((), 1))).0;
     let program = record::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(
         step,
         (state.clone(), &matrix(1), &labels(1), &full((), 1)),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     let like = program.call((state.clone(), &matrix(1), &labels(1), &full((), 1)));
     let loaded = reloaded(&program, &like);
     for seed in 2..8 {
@@ -86,12 +86,12 @@ fn a_training_step_is_loaded() {
     let error = loaded.try_call((state.clone(), &matrix(1), &labels(1), &full((), 1)));
     assert!(error.is_ok());
     let error = loaded.try_call(((net.clone(), adam.clone()), &matrix(1), &labels(1), &full((), 1)));
-    assert!(error.err().expect("the rate is another").to_string().contains("was recorded for"));
+    assert!(error.err().expect("the rate differs").to_string().contains("was recorded for"));
     let gradient = net.clone();
     adam.step(&mut net, &gradient);
-    let saved = program.to_saved().expect("it is saved");
+    let saved = program.to_saved().expect("the program can be saved");
     let error = saved.restore::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(&((net, adam), like.1));
-    assert!(error.err().expect("the rate is another").to_string().contains("of the saved result is"));
+    assert!(error.err().expect("the rate differs").to_string().contains("of the saved result is"));
 }
 
 #[test]
@@ -99,22 +99,25 @@ fn equal_functions_have_equal_programs() {
     let weight: Tensor<f32, (Col,)> = randn(Col.of(3), 5);
     let other: Tensor<f32, (Col,)> = randn(Col.of(3), 6);
     let product = |weight: Tensor<f32, (Col,)>, seed| {
-        record(move |x: &Matrix| (x * &weight).sum(Col), &matrix(seed)).expect("it is recorded")
+        record(move |x: &Matrix| (x * &weight).sum(Col), &matrix(seed)).expect("the function can be recorded")
     };
     let own = product(weight.clone(), 1);
     assert!(own == own && own == product(weight.clone(), 2));
     assert!(own != product(other, 1));
     let sum = |x: &Matrix| (x + &weight).sum(Col);
-    assert!(own != record(sum, &matrix(1)).expect("it is recorded"));
+    assert!(own != record(sum, &matrix(1)).expect("the function can be recorded"));
     let longer: Matrix = randn((Row.of(5), Col.of(3)), 1);
-    assert!(own != record(|x: &Matrix| (x * &weight).sum(Col), &longer).expect("it is recorded"));
+    assert!(
+        own != record(|x: &Matrix| (x * &weight).sum(Col), &longer).expect("the function can be recorded")
+    );
     // The inputs of the recorded call do not matter, nor do elements that the program overwrites.
     let joined = |x: &Matrix| concat(Row, [x.view(), ones((Row.of(1), Col.of(3))).view()]);
-    let of = |seed| record(joined, &matrix(seed)).expect("it is recorded");
+    let of = |seed| record(joined, &matrix(seed)).expect("the function can be recorded");
     assert!(of(1) == of(2));
     // Zeros of both signs, and NaN.
-    let plus =
-        |number: f32| record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("it is recorded");
+    let plus = |number: f32| {
+        record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("the function can be recorded")
+    };
     assert!(plus(0.0) != plus(-0.0) && plus(f32::NAN) == plus(f32::NAN));
     let loaded = reloaded(&plus(f32::NAN), &matrix(1)).call(&matrix(1));
     assert!(loaded.memory().iter().all(|x| x.is_nan()));
@@ -136,50 +139,53 @@ fn functions_of_the_user_are_refused_by_name() {
             Some(Derivative::from_fn(|x: f32| 3.0 * x * x))
         }
     }
-    let program = record(|x: &Line| x.apply(Cubed).eval(), &ones(Row.of(3))).expect("it is recorded");
-    let error = program.to_saved().expect_err("it calls a function of the user");
+    let program =
+        record(|x: &Line| x.apply(Cubed).eval(), &ones(Row.of(3))).expect("the function can be recorded");
+    let error = program.to_saved().expect_err("the program calls a user's function");
     assert_eq!(
         error.to_string(),
         "`cubed` calls a user's function, which saved programs and engines cannot run"
     );
-    let error = serde_json::to_string(&program).expect_err("likewise");
+    let error = serde_json::to_string(&program).expect_err("the program calls a user's function");
     assert!(error.to_string().contains("`cubed`"), "{error}");
     assert!(program == program);
 }
 
 #[test]
 fn other_versions_are_refused_first() {
-    let program = record(|x: &Line| (x * 2.0).eval(), &ones(Row.of(3))).expect("it is recorded");
-    let mut value = serde_json::to_value(&program).expect("it is written");
+    let program =
+        record(|x: &Line| (x * 2.0).eval(), &ones(Row.of(3))).expect("the function can be recorded");
+    let mut value = serde_json::to_value(&program).expect("the program can be written");
     let read = |value: &serde_json::Value| serde_json::from_str::<Program<&Line, Line>>(&value.to_string());
     assert!(read(&value).is_ok());
     value["version"] = 2.into();
-    let error = read(&value).err().expect("the version is another").to_string();
+    let error = read(&value).err().expect("the version differs").to_string();
     let text = "the program was saved in version 2 of the format, but this library reads version 1";
     assert!(error.contains(text), "{error}");
     // A later version, whatever its content.
     let error = serde_json::from_str::<Program<&Line, Line>>(r#"{"version": 7, "content": []}"#);
-    assert!(error.err().expect("likewise").to_string().contains("version 7 of the format"));
+    assert!(error.err().expect("the version differs").to_string().contains("version 7 of the format"));
 }
 
 #[test]
 fn other_results_and_inputs_are_errors() {
-    let program = record(|x: &Matrix| x.view().sum(Col), &matrix(1)).expect("it is recorded");
-    let saved = program.to_saved().expect("it is saved");
-    let error = |error: Option<DimError>| error.expect("it is refused").to_string();
+    let program = record(|x: &Matrix| x.view().sum(Col), &matrix(1)).expect("the function can be recorded");
+    let saved = program.to_saved().expect("the program can be saved");
+    let error = |error: Option<DimError>| error.expect("an error").to_string();
     let wrong = saved.restore::<&Matrix, Tensor<f64, (Row,)>>(&zeros(Row.of(4)));
     assert!(error(wrong.err()).contains("the result of the saved program does not have"));
     let wrong = saved.restore::<&Matrix, (Line, Line)>(&(zeros(Row.of(4)), zeros(Row.of(4))));
     assert!(error(wrong.err()).contains("result `1` of the saved program"));
     let wrong = saved.restore::<&Matrix, Line>(&zeros(Row.of(5)));
     assert!(error(wrong.err()).contains("these dims and sizes"));
-    let loaded: Program<&Line, Line> = saved.restore(&zeros(Row.of(4))).expect("inputs are checked by calls");
+    let loaded: Program<&Line, Line> =
+        saved.restore(&zeros(Row.of(4))).expect("inputs are only checked in a call");
     assert!(error(loaded.try_call(&ones(Row.of(4))).err()).contains("the program was recorded for"));
 }
 
 #[test]
 fn a_gradient_is_loaded() {
     let f = |x: &Matrix| loss_and_grad(|x: &Matrix| x.view().cumsum(Row).tanh().sum((Row, Col)), x).1;
-    let program = record(f, &matrix(1)).expect("it is recorded");
+    let program = record(f, &matrix(1)).expect("the function can be recorded");
     assert_eq!(reloaded(&program, &matrix(1)).call(&matrix(2)), f(&matrix(2)));
 }

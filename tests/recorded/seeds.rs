@@ -27,7 +27,7 @@ macro_rules! same {
     ($(|$seed:ident| $f:expr;)*) => {$({
         let of_tensor = |$seed: &SeedTensor| $f;
         let of_number = |$seed: u64| $f;
-        let program = record(of_tensor, &seed(SEEDS[0])).expect("it is recorded");
+        let program = record(of_tensor, &seed(SEEDS[0])).expect("the function can be recorded");
         assert!(program.steps() > 0);
         for number in SEEDS {
             let expected = of_number(number);

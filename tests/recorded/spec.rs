@@ -72,8 +72,8 @@ fn the_program_is_that_of_the_function() {
     let ids = from_vec(Row.of(rows), vec![1i64, 0, 4]);
     let net = Tower::new(width, 5, 2);
     let sizes = (spec(|| Tower::new(width, 5, 2)), spec((Row.of(rows), In.of(width))), spec(Row.of(rows)));
-    let program =
-        record(|(net, x, ids): (&Tower, &Data, &_)| net.step(x, ids), sizes).expect("it is recorded");
+    let program = record(|(net, x, ids): (&Tower, &Data, &_)| net.step(x, ids), sizes)
+        .expect("the function can be recorded");
     for seed in 0..3 {
         let (loss, gradient) = program.call((&net, &x(seed), &ids));
         let (expected_loss, expected) = net.step(&x(seed), &ids);
@@ -122,7 +122,7 @@ fn the_optimizer_is_recorded_from_sizes() {
         |(state, x): (&State, &Data)| step(state.clone(), x),
         (spec(start), spec((Row.of(6), In.of(4)))),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     let x: Data = randn((Row.of(6), In.of(4)), 1);
     let ((found, _), (expected, _)) = (program.call((&start(), &x)), step(start(), &x));
     assert_eq!(found.weight, expected.weight);
@@ -141,7 +141,7 @@ fn no_memory_is_touched() {
         |(net, x, ids): (&Tower, &Data, &Tensor<i64, (Row,)>)| net.step(x, ids),
         (spec(|| Tower::new(width, hidden, 3)), spec((Row.of(rows), In.of(width))), spec(Row.of(rows))),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     assert!(program.steps() > 50);
     let bytes: usize = program.listing().inputs.iter().map(|input| input.bytes).sum();
     assert!(bytes > 28_000_000_000, "{bytes}");
@@ -165,7 +165,7 @@ fn numbers_that_were_not_drawn_are_not_read() {
         |net: &Features, x: &Data| -> Tensor<f32, (Row, Out)> { net.layer.apply(&(x * &net.drawn).eval()) };
     let recorded =
         record(|(net, x): (&Features, &Data)| apply(net, x), (spec(new), spec((Row.of(2), In.of(4)))));
-    let error = recorded.err().expect("it is refused").to_string();
+    let error = recorded.err().expect("an error").to_string();
     assert!(error.contains("spec"), "{error}");
 
     let net: Layer = orthogonal_layer();
@@ -173,7 +173,7 @@ fn numbers_that_were_not_drawn_are_not_read() {
         |(net, x): (&Layer, &Data)| -> Tensor<f32, (Row, Out)> { net.apply(x) },
         (spec(orthogonal_layer), spec((Row.of(2), In.of(4)))),
     )
-    .expect("it is recorded");
+    .expect("the function can be recorded");
     let x: Data = randn((Row.of(2), In.of(4)), 1);
     assert_eq!(recorded.call((&net, &x)), net.apply(&x));
 }

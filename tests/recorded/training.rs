@@ -74,7 +74,7 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
         }
     }
     let mut bits = Bits(Vec::new());
-    P::visit([], [of], &mut Path::new(), &mut bits).expect("it is visited");
+    P::visit([], [of], &mut Path::new(), &mut bits).expect("the parameters can be visited");
     bits.0
 }
 
@@ -129,7 +129,7 @@ fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
     type States<T, O> = Vec<(Weights<T>, O)>;
     let mut states: States<T, O> = vec![state];
     let many = |(states, g): (&States<T, O>, &Weights<T>)| vec![step(&states[0], g)];
-    let program = record(many, (&states, &weights::<T>(2))).expect("it is recorded");
+    let program = record(many, (&states, &weights::<T>(2))).expect("the function can be recorded");
     let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut on_device = pjrt.put(&states).unwrap_or_else(|error| panic!("{name}: {error}"));
     let tolerance = 8.0 * T::epsilon().to_f64().expect("a number");
@@ -203,7 +203,8 @@ fn a_parameter_that_is_thawed_has_its_own_steps() {
     state.1.freeze("b");
     state = step(&state, &weights(3));
     state.1.unfreeze("b");
-    let program = record(|(state, g)| step(state, g), (&state, &weights(4))).expect("it is recorded");
+    let program =
+        record(|(state, g)| step(state, g), (&state, &weights(4))).expect("the function can be recorded");
     for seed in 5..9 {
         let found = program.call((&state, &weights(seed)));
         state = step(&state, &weights(seed));
@@ -224,7 +225,7 @@ fn clipping_is_recorded() {
         };
         for most in [0.5, 1e3, f64::INFINITY, 0.0] {
             let f = clipped(most);
-            let program = record(f, &weights::<T>(1)).expect("it is recorded");
+            let program = record(f, &weights::<T>(1)).expect("the function can be recorded");
             for seed in [2, 3] {
                 let mut other = weights::<T>(seed);
                 other.b = other.b.map_elements(|x: T| x + x + x);
@@ -236,7 +237,7 @@ fn clipping_is_recorded() {
             clip_by_value(&mut gradient, 0.5);
             (gradient.clone(), global_norm(&gradient))
         };
-        let program = record(limited, &weights::<T>(1)).expect("it is recorded");
+        let program = record(limited, &weights::<T>(1)).expect("the function can be recorded");
         let mut other = weights::<T>(4);
         other.b = from_fn(Feature.of(5), |at| if at == 2 { T::nan() } else { T::infinity() });
         assert_eq!(bits(&program.call(&other)), bits(&limited(&other)));
@@ -261,14 +262,15 @@ fn averages_and_sums_of_gradients_are_recorded() {
         for seed in 1..3 {
             sums = step(&sums, &weights(seed));
         }
-        let program = record(|(sums, g)| step(sums, g), (&sums, &weights::<T>(7))).expect("it is recorded");
+        let program = record(|(sums, g)| step(sums, g), (&sums, &weights::<T>(7)))
+            .expect("the function can be recorded");
         for seed in 10..14 {
             let found = program.call((&sums, &weights::<T>(seed)));
             sums = step(&sums, &weights(seed));
             assert_eq!(bits(&found), bits(&sums));
         }
         let mean = |sum: &Accumulator<Weights<T>>| sum.clone().take().expect("there are gradients");
-        let program = record(mean, &sums.1).expect("it is recorded");
+        let program = record(mean, &sums.1).expect("the function can be recorded");
         let mut more = sums.1.clone();
         more.add(weights(20));
         // The number of gradients is an input.
@@ -350,7 +352,7 @@ fn running_statistics_are_recorded() {
     }
     let x = |seed| -> Examples { randn((Row.of(6), Feature.of(5)), seed) };
     let mut norm = Norm::new(Feature.of(5));
-    let program = record(|(norm, x)| step(norm, x), (&norm, &x(1))).expect("it is recorded");
+    let program = record(|(norm, x)| step(norm, x), (&norm, &x(1))).expect("the function can be recorded");
     for seed in 2..6 {
         let (found, y) = program.call((&norm, &x(seed)));
         let expected = step(&norm, &x(seed));
@@ -405,7 +407,8 @@ fn settings_that_change_between_calls_are_recorded_again() {
 fn a_program_is_for_the_settings_that_it_was_recorded_with() {
     fn refused<O: Optimizer<Weights<f32>> + Parameters + Clone>(first: O, other: O, expected: &str) {
         let step = |(state, gradient): (&(Weights<f32>, O), &Weights<f32>)| stepped(state.clone(), gradient);
-        let program = record(step, (&(weights(1), first.clone()), &weights(2))).expect("it is recorded");
+        let program =
+            record(step, (&(weights(1), first.clone()), &weights(2))).expect("the function can be recorded");
         program.call((&(weights(3), first), &weights(4)));
         let error = program.try_call((&(weights(3), other), &weights(4))).err().expect("another setting");
         assert_eq!(error.to_string(), expected);
@@ -426,7 +429,7 @@ fn a_program_is_for_the_settings_that_it_was_recorded_with() {
         average.update(own);
         average
     };
-    let program = record(step, (&Average::new(0.9), &weights(1))).expect("it is recorded");
+    let program = record(step, (&Average::new(0.9), &weights(1))).expect("the function can be recorded");
     let error = program.try_call((&Average::new(0.5), &weights(1))).err().expect("another setting");
     assert_eq!(
         error.to_string(),

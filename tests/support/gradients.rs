@@ -92,7 +92,7 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
 fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) {
     static PLUGIN: LazyLock<Option<typed_dims_xla::Pjrt>> = LazyLock::new(|| xla_tests::plugin(1));
     let Some(pjrt) = &*PLUGIN else { return };
-    let program = record(|x: &P| vec![f(x)], at).expect("it is recorded");
+    let program = record(|x: &P| vec![f(x)], at).expect("the function can be recorded");
     let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{error}"));
     for other in others {
         let found = xla_tests::read(&run.call(other).unwrap_or_else(|error| panic!("{error}")));

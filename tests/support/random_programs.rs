@@ -466,7 +466,7 @@ pub fn check_all(usual: u64, new: fn(u64) -> Case, check: fn(&Case) -> bool) -> 
             Ok(is_compared) => compared += u64::from(is_compared),
             Err(_) => {
                 let shorter = shortened(case, check);
-                panic!("{}\n{shorter:#?}", tried(&shorter, check).expect_err("it fails"));
+                panic!("{}\n{shorter:#?}", tried(&shorter, check).expect_err("an error"));
             }
         }
     }

@@ -12,14 +12,14 @@ pub fn reloaded<In: RecordInputs, Out: Parameters>(
     program: &Program<In, Out>,
     like: &Out,
 ) -> Program<In, Out> {
-    let saved = program.to_saved().expect("it is saved");
-    let text = serde_json::to_string(&saved).expect("it is written");
-    let read: SavedProgram = serde_json::from_str(&text).expect("it is read");
+    let saved = program.to_saved().expect("the program can be saved");
+    let text = serde_json::to_string(&saved).expect("the program can be written");
+    let read: SavedProgram = serde_json::from_str(&text).expect("the program can be read");
     assert!(read == saved, "it is the saved program");
-    let bytes = postcard::to_allocvec(&saved).expect("it is written");
-    let read: SavedProgram = postcard::from_bytes(&bytes).expect("it is read");
+    let bytes = postcard::to_allocvec(&saved).expect("the program can be written");
+    let read: SavedProgram = postcard::from_bytes(&bytes).expect("the program can be read");
     assert!(read == saved, "it is the saved program");
-    let loaded = read.restore(like).expect("it is restored");
+    let loaded = read.restore(like).expect("the program can be restored");
     assert!(loaded == *program, "the loaded program is the saved one: {program}");
     assert_eq!(loaded.to_string(), program.to_string());
     loaded

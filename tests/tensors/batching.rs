@@ -861,7 +861,7 @@ mod arrays {
         let text = |counts: &[u8], firsts: &[usize]| {
             let values = values.at((Batch, ..));
             let result = try_apply_arrays((values, firsts.at(Batch), counts.at(Batch)), Pick);
-            result.expect_err("it is refused").to_string()
+            result.expect_err("an error").to_string()
         };
         let differ = text(&[1, 2], &[0, 0]);
         assert_eq!(differ, "the operation `pick`: its results have the shapes [1] and [2]");

@@ -318,13 +318,14 @@ fn jacobians_and_hessians() {
 
 #[test]
 fn recorded() {
-    let program = record(|x: &Rows| gram(x), &rows(4, 1)).expect("it is recorded");
+    let program = record(|x: &Rows| gram(x), &rows(4, 1)).expect("the function can be recorded");
     assert!(program.to_string().contains("Item'"), "{program}");
     assert_eq!(program.call(&rows(4, 2)), gram(&rows(4, 2)));
     // With any size, which the dim and its prime share.
-    let open = record(|x: &Rows| gram(x), spec((dynamic(Item), Feat.of(3)))).expect("it is recorded");
+    let open =
+        record(|x: &Rows| gram(x), spec((dynamic(Item), Feat.of(3)))).expect("the function can be recorded");
     let squares = record(|x: &Square| x.compose(x, Item), spec((dynamic(Item), dynamic(prime(Item)))));
-    let squares = squares.expect("it is recorded");
+    let squares = squares.expect("the function can be recorded");
     for n in [1, 4, 30] {
         let (x, s) = (rows(n, 3), square(n, 4));
         close(open.call(&x).order((Item, prime(Item))), gram(&x).order((Item, prime(Item))));
@@ -333,9 +334,9 @@ fn recorded() {
     #[cfg(feature = "serde")]
     {
         use typed_dims::program::Program;
-        let text = serde_json::to_string(&program).expect("it is written");
+        let text = serde_json::to_string(&program).expect("the program can be written");
         let loaded: Program<&Tensor<f64, (Item, Feat)>, Square> =
-            serde_json::from_str(&text).expect("it is read");
+            serde_json::from_str(&text).expect("the program can be read");
         assert!(loaded == program);
         assert_eq!(loaded.call(&rows(4, 2)), gram(&rows(4, 2)));
     }
@@ -345,9 +346,9 @@ fn recorded() {
 #[test]
 fn serialized() {
     let x = square(2, 1);
-    let text = serde_json::to_string(&x).expect("it is written");
+    let text = serde_json::to_string(&x).expect("the tensor can be written");
     assert!(text.contains(r#"["Item","Item'"]"#), "{text}");
-    assert_eq!(serde_json::from_str::<Square>(&text).expect("it is read"), x);
+    assert_eq!(serde_json::from_str::<Square>(&text).expect("the tensor can be read"), x);
     let wrong = r#"{"dims": ["Item", "Item'"], "sizes": [1, 2], "elements": [1.0, 2.0]}"#;
     let text = serde_json::from_str::<Square>(wrong).expect_err("the sizes differ").to_string();
     let both = "dim `Item` has size 1, but `Item'`, which must have the same size, was given size 2";

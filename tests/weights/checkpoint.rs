@@ -72,7 +72,7 @@ fn bytes(network: &Network) -> Vec<u8> {
 
 /// The lines of an error, without the first.
 fn faults(result: Result<(), LoadError>) -> Vec<String> {
-    let text = result.expect_err("it does not fit").to_string();
+    let text = result.expect_err("the sizes do not fit").to_string();
     text.lines().skip(1).map(|line| line.trim().to_owned()).collect()
 }
 

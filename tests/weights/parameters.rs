@@ -207,7 +207,7 @@ fn floats_of_another_type_are_an_error() {
 }
 
 fn zip_error(a: &Network, b: &Network) -> String {
-    a.try_zip_elements(b, |a: f32, b| a + b).err().expect("they differ").to_string()
+    a.try_zip_elements(b, |a: f32, b| a + b).err().expect("the sizes differ").to_string()
 }
 
 #[test]

@@ -496,7 +496,8 @@ pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
         })?;
         let own = WrittenExpr::of_dims(field.expect("an operand is recorded"), S::KEYS);
         let dtype = dtype.expect("only types that programs know are recorded");
-        let mut data = Buffer::of_held(&own.field.computed(order, dtype)?).expect("it has this type");
+        let mut data =
+            Buffer::of_held(&own.field.computed(order, dtype)?).expect("the elements have this type");
         told(&data);
         let len = data.len();
         data.set_mark(Box::new(part_node(Some(dtype), len, Box::new(own), order)));

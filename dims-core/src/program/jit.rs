@@ -199,7 +199,7 @@ where
                 let _recorder = Recorder::new(&recorded.recorder);
                 *program = Some(Arc::new(self.record(&value)?));
             }
-            Arc::clone(program.as_ref().expect("it was recorded"))
+            Arc::clone(program.as_ref().expect("the program was recorded"))
         };
         drop(value);
         program.try_call(inputs)

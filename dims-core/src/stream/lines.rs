@@ -16,14 +16,14 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};
 use twins::panicking_twin;
 
-// (Bounds are written with each operation, because rustc quotes their line.)
+// Each operation has its own bounds, because rustc quotes the line of a bound that does not hold.
 macro_rules! along {
     ($($(#[$doc:meta])* $name:ident $try_name:ident [$($axis:tt)*] [$($bound:tt)*] $work:expr;)*) => {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
-            /// Along the data dimension the cost is compute. Along another axis it is generally
-            /// slower. The data dimension is kept.
+            /// Along the data dimension, the cost is compute. Other axes are generally slower. The
+            /// data dimension is kept.
             ///
             /// # Panics
             ///

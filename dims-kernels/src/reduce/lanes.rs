@@ -254,5 +254,5 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
 #[cfg_attr(not(unoptimized), inline(always))]
 fn rotated<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
     let twice = [lanes, lanes];
-    *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")
+    *twice.as_flattened()[first..].first_chunk().expect("the first lane is in range")
 }

@@ -552,7 +552,7 @@ impl RecordedLeaf<'_> {
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
                 // All elements that an index may select are copied, along additional loops.
-                let mut table = table.expect("there is one");
+                let mut table = table.expect("the table is recorded");
                 let mut whole = *borrowed;
                 let own: SmallVec<[isize; 8]> = strides().collect();
                 let mut order: SmallVec<[usize; 8]> =

@@ -81,7 +81,7 @@ fn updated_linked(
         if at == 0 && update.follows {
             // `rounded` is computed from the field again, not from `changed`, so that gradients and
             // later calls of the recorded function read the operands of the program.
-            let follower = whole.operands.last().expect("the program has one");
+            let follower = whole.operands.last().expect("the program reads the followed value");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }
         changed.push(step_of(field, exact, origin)?);

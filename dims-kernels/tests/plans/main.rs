@@ -45,7 +45,8 @@ mod properties {
     use proptest::prelude::*;
 
     fn holds(name: &str, bytes: &[u8]) {
-        let (_, property) = PROPERTIES.iter().find(|(other, _)| *other == name).expect("it is listed");
+        let (_, property) =
+            PROPERTIES.iter().find(|(other, _)| *other == name).expect("the property is listed");
         property(&mut Choices::new(bytes));
     }
 

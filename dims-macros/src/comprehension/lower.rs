@@ -356,7 +356,7 @@ impl<'a> Lower<'a> {
         }
         let conditions = ["any", "all", "count"].iter().any(|own| reduce.name == own);
         let body = called(if conditions { "conditions" } else { "summands" }, body.span(), &body);
-        let stmts = self.frames.pop().expect("it was pushed");
+        let stmts = self.frames.pop().expect("the frame was pushed");
         let dims: Vec<&Ident> = reduce.loops.iter().map(|&id| &self.names.loops[id]).collect();
         let dims = match dims[..] {
             [one] => quote!(#one),

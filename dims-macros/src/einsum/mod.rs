@@ -140,7 +140,7 @@ mod tests {
     /// The number of lines of a call's expansion.
     fn lines(call: TokenStream, fallible: bool) -> usize {
         let code = expand(call, What::Value { fallible });
-        let file = syn::parse2(quote!(fn f() { #code })).expect("it is an expression");
+        let file = syn::parse2(quote!(fn f() { #code })).expect("the code is an expression");
         prettyplease::unparse(&file).lines().count() - 2
     }
 

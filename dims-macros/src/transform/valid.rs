@@ -141,7 +141,7 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
             counted(arrays, "array"),
             counted(operands, "operand"),
         );
-        errors.at(words, &inputs.last().expect("there is one at least").place, what);
+        errors.at(words, &inputs.last().expect("there is at least one input").place, what);
     }
     if kind == TransformKind::View
         && let [Expr::Array(list)] = &call.operands[..]

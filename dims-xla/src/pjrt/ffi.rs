@@ -1390,16 +1390,16 @@ mod tests {
         for size in [0, 8, 39, 40, 48, 40 + 8 * 70] {
             let mut table = table();
             table.head.struct_size = size;
-            let error = read(&table).err().expect("it is too small");
+            let error = read(&table).err().expect("the table is too small");
             assert!(error.starts_with("cannot use the PJRT plugin `plugin.so`: its table"), "{error}");
         }
         let mut other = table();
         other.head.major = 1;
-        let error = read(&other).err().expect("it has another version");
+        let error = read(&other).err().expect("the version differs");
         assert!(error.contains("it has version 1.81 of the PJRT interface"), "{error}");
         let mut lacking = table();
         lacking.slots[55] = None;
-        let error = read(&lacking).err().expect("it cannot execute");
+        let error = read(&lacking).err().expect("the table cannot execute");
         assert!(error.contains("lacks number 55"), "{error}");
     }
 

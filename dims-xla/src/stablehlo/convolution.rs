@@ -85,7 +85,7 @@ impl Lower<'_> {
     ) -> Result<Option<Value>, XlaError> {
         for (image, kernel) in [(left, right), (right, left)] {
             let Some(operand) = self.plain(field, image).cloned() else { continue };
-            let value = self.values[operand.value.expect("it is a value")].clone();
+            let value = self.values[operand.value.expect("the operand is a value")].clone();
             let loops = varied(field, image[0]);
             let mut of_kernel: Vec<usize> = kernel.iter().flat_map(|&own| varied(field, own)).collect();
             of_kernel.sort_unstable();

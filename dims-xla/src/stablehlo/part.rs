@@ -155,7 +155,7 @@ impl Lower<'_> {
         };
         let (steps, mut order) = (strides(shape), Vec::new());
         let place_of =
-            |own: usize| loops.iter().position(|&axis| axis == own).expect("the loop is one of them");
+            |own: usize| loops.iter().position(|&axis| axis == own).expect("the loop is in the order");
         order.extend(of_table.iter().map(|&axis| place_of(axis)));
         let is_rest = |axis: &usize| !axes.contains(axis) && !batch.iter().any(|own| own.1 == *axis);
         let rest: Vec<usize> = (0..shape.len()).filter(is_rest).collect();
@@ -323,7 +323,7 @@ impl Lower<'_> {
                 return own.clone();
             }
             let axes: Vec<usize> =
-                axes.iter().map(|&axis| own.axis(axis).expect("it is one of them")).collect();
+                axes.iter().map(|&axis| own.axis(axis).expect("the field has the axis")).collect();
             let value = self.body.loaded(&own.value);
             Factor { value: self.body.sum(&value, &axes), loops }
         };
@@ -337,7 +337,7 @@ impl Lower<'_> {
         };
         let (batch, over) = (both(kept), both(reduced));
         let axes = |own: &Factor, of: &[usize]| -> Vec<usize> {
-            of.iter().map(|&axis| own.axis(axis).expect("the factor varies along it")).collect()
+            of.iter().map(|&axis| own.axis(axis).expect("the factor varies along the axis")).collect()
         };
         let found = self.body.dot(
             [&a.value, &b.value],

@@ -280,7 +280,7 @@ impl Lower<'_> {
                 "CumulateMin" => body.min(&before, &found),
                 _ => {
                     let op = SavedOperation("LogAddExp".into(), Vec::new());
-                    body.apply_binary(&op, &before, &found).expect("it is an operation")
+                    body.apply_binary(&op, &before, &found).expect("the opcode is an operation")
                 }
             };
             step *= 2;
@@ -349,7 +349,7 @@ impl Lower<'_> {
         dtype: DType,
     ) -> Result<Value, XlaError> {
         let (x, y) = (self.field(x, order)?, self.field(y, order)?);
-        let along = order.iter().position(|&own| own == axis).expect("the loop is one of them");
+        let along = order.iter().position(|&own| own == axis).expect("the loop is in the order");
         let body = &self.body;
         let len = x.len();
         let at = body.reshape(&body.iota(DType::I64, &[len], 0), &x.shape);
@@ -372,7 +372,7 @@ impl Lower<'_> {
         backward: bool,
         dtype: DType,
     ) -> Result<Value, XlaError> {
-        let along = order.iter().position(|&own| own == axis).expect("the loop is one of them");
+        let along = order.iter().position(|&own| own == axis).expect("the loop is in the order");
         let mut sums = self.field(b, order)?;
         if sums.len() == 0 {
             return Ok(self.body.stored(&sums, dtype));
@@ -398,13 +398,15 @@ impl Lower<'_> {
         while step < len {
             let before = ahead(&sums, &zero, step as i64);
             let before = match &factors {
-                Some(factors) => body.apply_binary(&chain, factors, &before).expect("it is an operation"),
+                Some(factors) => {
+                    body.apply_binary(&chain, factors, &before).expect("the opcode is an operation")
+                }
                 None => before,
             };
             sums = body.add(&sums, &before);
             factors = factors.map(|own| {
                 let before = ahead(&own, &zero, step as i64);
-                body.apply_binary(&chain, &own, &before).expect("it is an operation")
+                body.apply_binary(&chain, &own, &before).expect("the opcode is an operation")
             });
             step *= 2;
         }

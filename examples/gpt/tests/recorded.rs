@@ -72,7 +72,7 @@ fn a_recorded_step_is_the_step() {
 fn decoding_with_a_cache_is_refused() {
     let gpt = Gpt::random(SIZES, 1);
     let refused = |run: &dyn Fn() -> Option<DimError>| match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(error) => error.expect("it is refused").to_string(),
+        Ok(error) => error.expect("an error").to_string(),
         Err(payload) => payload.downcast_ref::<String>().expect("a text").clone(),
     };
     let fresh = refused(&|| {

@@ -67,7 +67,7 @@ fn calls_are_those_of_jax() {
     };
     let program = record(gradients, (spec(sizes()), spec(sizes()), spec(sizes()), spec(sizes()))).unwrap();
     let expected: Vec<Value> =
-        serde_json::from_str(include_str!("../data/cudnn-attention.json")).expect("it is JSON");
+        serde_json::from_str(include_str!("../data/cudnn-attention.json")).expect("the text is JSON");
     let found = calls(&text(&program, AttentionKernel::Cudnn));
     assert_eq!(found.len(), expected.len());
     for ((name, settings, rest), expected) in found.iter().zip(&expected) {

@@ -10,5 +10,5 @@ use typed_dims::program::{Program, RecordInputs};
 
 /// Converts a program to its saved form and back.
 fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
-    program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
+    program.to_saved().and_then(|saved| saved.restore(like)).expect("the program can be restored")
 }

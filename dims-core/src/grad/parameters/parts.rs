@@ -161,7 +161,7 @@ impl<P: Parameters> Parameters for Option<P> {
         if !first {
             return Ok(None);
         }
-        let parts = each_part(of, |of| of.as_ref().expect("all are there if the first one is"));
+        let parts = each_part(of, |of| of.as_ref().expect("if the first part is there, all are"));
         Ok(Some(P::walk(parts, path, walk)?))
     }
 
@@ -180,8 +180,8 @@ impl<P: Parameters> Parameters for Option<P> {
             return Ok(());
         }
         let changed =
-            each_part_mut(&mut changed, |of| of.as_mut().expect("all are there if the first one is"));
-        let read = each_part(read, |of| of.as_ref().expect("all are there if the first one is"));
+            each_part_mut(&mut changed, |of| of.as_mut().expect("if the first part is there, all are"));
+        let read = each_part(read, |of| of.as_ref().expect("if the first part is there, all are"));
         P::visit(changed, read, path, visit)
     }
 }

@@ -99,7 +99,7 @@ where
             return Ok(());
         }
         let ParameterState { settings, missed, .. } = &*kept;
-        self.step.begin_parameter(settings.as_ref().expect("they were found"));
+        self.step.begin_parameter(settings.as_ref().expect("the settings were found"));
         let scalars = self.step.scalars_after(missed.as_ref());
         let (moments, mut master) = kept.tensors();
         let order = lie_densely(tensor, moments, &mut master)?;

@@ -294,7 +294,8 @@ impl StateTensor {
         }
         // From here on, the axes are numbered in the requested order.
         let sizes: AxisNumbers = order.iter().map(|&axis| self.axes.sizes[axis]).collect();
-        let number = |axis: &usize| order.iter().position(|own| own == axis).expect("it has each axis once");
+        let number =
+            |axis: &usize| order.iter().position(|own| own == axis).expect("the order has each axis once");
         let stored: AxisNumbers = self.order.iter().map(number).collect();
         self.elements = match &self.elements {
             StateElements::F32(data) => StateElements::F32(in_order_of_axes(data, &sizes, &stored)?),

@@ -79,7 +79,7 @@ impl DerivedParameters for StateTensor {
 fn lines<const N: usize>(of: [&StateTensor; N]) -> Result<[StateLine; N], DimError> {
     let lines: Vec<StateLine> = of.into_iter().map(StateTensor::line).collect::<Result<_, _>>()?;
     let mut lines = lines.into_iter();
-    Ok(from_fn(|_| lines.next().expect("there is one for each")))
+    Ok(from_fn(|_| lines.next().expect("there is an item for each part")))
 }
 
 /// What `part` returns for each line. `None` if it returns `None` for any of them.
@@ -88,7 +88,7 @@ fn all_of<'l, X, const N: usize>(
     part: fn(&'l StateLine) -> Option<X>,
 ) -> Option<[X; N]> {
     let mut parts = lines.iter().map(part).collect::<Option<Vec<X>>>()?.into_iter();
-    Some(from_fn(|_| parts.next().expect("there is one for each")))
+    Some(from_fn(|_| parts.next().expect("there is an item for each part")))
 }
 
 fn all_of_mut<'l, X, const N: usize>(
@@ -96,7 +96,7 @@ fn all_of_mut<'l, X, const N: usize>(
     part: fn(&'l mut StateLine) -> Option<X>,
 ) -> Option<[X; N]> {
     let mut parts = lines.iter_mut().map(part).collect::<Option<Vec<X>>>()?.into_iter();
-    Some(from_fn(|_| parts.next().expect("there is one for each")))
+    Some(from_fn(|_| parts.next().expect("there is an item for each part")))
 }
 
 fn types_differ(path: &Path) -> DimError {

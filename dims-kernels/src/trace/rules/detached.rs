@@ -54,6 +54,6 @@ impl Rule for DetachedElements {
 impl DetachedElements {
     /// The step, applied to another field.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-        operands.first().expect("there is one").computed(&self.order, self.dtype)
+        operands.first().expect("there is an operand").computed(&self.order, self.dtype)
     }
 }

@@ -15,7 +15,7 @@ const STEPS: usize = 100_000;
 fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let small = thread::Builder::new().stack_size(256 * 1024);
-        small.spawn_scoped(scope, f).expect("a thread").join().expect("it ends")
+        small.spawn_scoped(scope, f).expect("a thread").join().expect("the thread ends")
     })
 }
 
@@ -130,7 +130,7 @@ fn have_gradients() {
             let outputs = vec![(last.held(), Arc::clone(&cotangent))];
             let mut found =
                 gradients(outputs, core::slice::from_ref(&node), &[], recorded).expect("there is memory");
-            let gradient = found.take(&node).expect("the output depends on it");
+            let gradient = found.take(&node).expect("the output depends on the input");
             assert_eq!(Buffer::<f32>::of_held(&gradient).expect("of its type")[..], [2.0, 3.0]);
         }
     });

@@ -79,7 +79,7 @@ fn on_many_threads() {
                 let mut own: Vec<(Buffer<f64>, u64)> = Vec::new();
                 for round in 0..rounds {
                     let buffer = traced(1 + (round * 7 + number) % 40);
-                    let id = buffer.node().expect("it is traced").id;
+                    let id = buffer.node().expect("the buffer is traced").id;
                     if round % 3 == 0 {
                         senders[(number + round) % THREADS]
                             .send((buffer.clone(), id))

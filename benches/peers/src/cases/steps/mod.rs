@@ -65,7 +65,7 @@ fn candle_step(
         let loss = loss(&by)?;
         let mut store = loss.backward()?;
         std::hint::black_box(loss.to_scalar::<f32>()?);
-        Ok(Gradients(by.iter().map(|x| store.remove(x).expect("the loss depends on it")).collect()))
+        Ok(Gradients(by.iter().map(|x| store.remove(x).expect("the loss depends on the parameter")).collect()))
     };
     bench.peer("candle", move || step().expect("shapes agree"));
 }
@@ -106,7 +106,7 @@ mod in_burn {
             let mut all = loss.backward();
             std::hint::black_box(loss.into_scalar::<f32>());
             $crate::cases::steps::in_burn::Gradients(vec![
-                $(Box::new($by.grad_remove(&mut all).expect("the loss depends on it"))),*
+                $(Box::new($by.grad_remove(&mut all).expect("the loss depends on the parameter"))),*
             ])
         }};
     }

@@ -99,7 +99,7 @@ fn lines(text: &'static str) -> Vec<Lines> {
         if all.last().is_none_or(|last| last.name != name) {
             all.push(Lines { name, operands: Default::default(), expected: Default::default() });
         }
-        let last = all.last_mut().expect("one was pushed");
+        let last = all.last_mut().expect("an item was pushed");
         let operands = numbers.len() / 2;
         for (at, &number) in numbers.iter().enumerate() {
             let to = if at < operands { &mut last.operands[at] } else { &mut last.expected[at - operands] };
