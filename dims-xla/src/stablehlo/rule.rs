@@ -1,4 +1,4 @@
-//! Steps that are rules, such as reductions, work along lines and recurrences.
+//! Steps that are rules: reductions, operations along lines, recurrences and others.
 
 use super::Lower;
 use super::field::varied;
@@ -125,7 +125,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, dtype))
     }
 
-    /// [`contracted`](Lower::contracted) over reduced loops along which the field need not vary.
+    /// Like [`contracted`](Lower::contracted), but the field need not vary along the reduced loops.
     /// The result has no axes for kept loops of size 1.
     fn contracted_all(
         &mut self,
@@ -384,11 +384,12 @@ impl Lower<'_> {
         let body = &self.body;
         let len = sums.shape[along];
         let zero = body.zeros(sums.dtype, &[]);
-        // The factor of an element is the factor between it and the previous one.
         let ahead = |value: &Value, fill: &Value, step: i64| match backward {
             true => body.pad_axis(value, fill, along, -step, step),
             false => body.pad_axis(value, fill, along, step, -step),
         };
+        // Padded to one factor for each element: the factor between it and the element before it, in
+        // the direction of the recurrence.
         let mut factors = factors.map(|own| match backward {
             true => body.pad_axis(&own, &zero, along, 0, 1),
             false => body.pad_axis(&own, &zero, along, 1, 0),

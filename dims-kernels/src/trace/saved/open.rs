@@ -248,7 +248,7 @@ impl<'s> OpenFinder<'s> {
     /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
     /// formulas and the rounds otherwise have the same data.
     ///
-    /// If so, the data of each round has the numbers of the first round afterwards.
+    /// If this returns true, it has replaced the numbers of all rounds by those of the first.
     pub fn add<X: PartialEq>(
         &mut self,
         rounds: [&mut X; ROUNDS],
