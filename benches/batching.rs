@@ -1,4 +1,4 @@
-//! Runs programs that are written for one example on 64 examples. Compares a loop of single calls
+//! Runs programs, each written for one example, on 64 examples. Compares a loop of single calls
 //! with one call with two extra dims, and the measured speedup with the one that the plans predict.
 //!
 //! # The prediction
@@ -81,8 +81,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Measures the functions that `step(runs, size)` returns, which do this many runs of
-    /// `count(size)` elements, with the sizes `short` and `long`.
+    /// Measures functions with the sizes `short` and `long`. `step(runs, size)` returns a function
+    /// that does `runs` runs of `count(size)` elements.
     fn measured<T>(
         short: usize,
         long: usize,

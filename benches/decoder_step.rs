@@ -1,10 +1,10 @@
 //! A decoder step: one or a few rows of activations times a weight matrix of a layer. Memory
 //! bandwidth limits its speed.
 //!
-//! For each product, prints the bandwidth as a share of that of a plain sum over the same weights.
-//! The products and the sum take turns, and the shortest time of each counts. "cached" calls use
-//! the same weights each time, which may stay in the last-level cache; "memory" calls use those of
-//! the next layer.
+//! Prints the bandwidth of each product as a share of the bandwidth of a plain sum over the same
+//! weights. The products and the sum take turns, and the shortest time of each counts. "cached"
+//! calls use the same weights each time, which may stay in the last-level cache; each "memory" call
+//! uses the weights of the next layer.
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 

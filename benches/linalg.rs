@@ -6,9 +6,9 @@
 //! ```
 //!
 //! `FILTER` selects lines that contain it, such as `f64 svd 16`. A line has the element type, the
-//! case, the number of rows and of matrices, the mean magnitude of the first results, and
-//! microseconds per matrix. `benches/python/linalg.py` runs this program and NumPy, SciPy, PyTorch
-//! and JAX in turns.
+//! case, the number of rows and of matrices, the mean magnitude of the first results, and each
+//! library's microseconds per matrix. `benches/python/linalg.py` runs this program and NumPy,
+//! SciPy, PyTorch and JAX in turns.
 //!
 //! Times are processor times of one thread, the minimum of the rounds. Each library gets its
 //! matrices in its own types and layout, and returns all results of the batch in new memory.
@@ -55,11 +55,11 @@ impl BenchElement for f64 {
 }
 
 fn of<T: BenchElement>(value: f64) -> T {
-    num_traits::NumCast::from(value).expect("floats convert")
+    num_traits::NumCast::from(value).expect("the float converts")
 }
 
 fn to<T: BenchElement>(value: T) -> f64 {
-    num_traits::ToPrimitive::to_f64(&value).expect("floats convert")
+    num_traits::ToPrimitive::to_f64(&value).expect("the float converts")
 }
 
 /// The number at a position of a stream, from -1 to 1: a hash (splitmix64), so that
@@ -211,7 +211,7 @@ impl<T: BenchElement> FaerInputs<T> {
             "cholesky" => each(
                 name,
                 batch,
-                move |at| definite[at].llt(lower).expect("positive definite"),
+                move |at| definite[at].llt(lower).expect("the matrix is positive definite"),
                 |found| of_faer(found.L()),
             ),
             "solve" => each(
@@ -278,7 +278,7 @@ impl<T: BenchElement> FaerInputs<T> {
     }
 }
 
-/// Matrices of one size in types of `nalgebra`.
+/// Matrices of one size, in the types of `nalgebra`.
 struct NalgebraInputs<S, H, V> {
     general: Vec<S>,
     symmetric: Vec<S>,
@@ -301,25 +301,27 @@ macro_rules! nalgebra_inputs {
                 "cholesky" => each(
                     name,
                     batch,
-                    move |at| definite[at].clone().cholesky().expect("positive definite").unpack(),
+                    move |at| {
+                        definite[at].clone().cholesky().expect("the matrix is positive definite").unpack()
+                    },
                     |found| of_slices(&[found.as_slice()]),
                 ),
                 "solve" => each(
                     name,
                     batch,
-                    move |at| general[at].clone().lu().solve(&right[at]).expect("regular"),
+                    move |at| general[at].clone().lu().solve(&right[at]).expect("the matrix is regular"),
                     |found| of_slices(&[found.as_slice()]),
                 ),
                 "solve_triangular" => each(
                     name,
                     batch,
-                    move |at| definite[at].solve_lower_triangular(&right[at]).expect("regular"),
+                    move |at| definite[at].solve_lower_triangular(&right[at]).expect("the matrix is regular"),
                     |found| of_slices(&[found.as_slice()]),
                 ),
                 "inverse" => each(
                     name,
                     batch,
-                    move |at| general[at].clone().try_inverse().expect("regular"),
+                    move |at| general[at].clone().try_inverse().expect("the matrix is regular"),
                     |found| of_slices(&[found.as_slice()]),
                 ),
                 "det" => each(name, batch, move |at| general[at].determinant(), |&found| vec![to(found)]),
@@ -340,7 +342,8 @@ macro_rules! nalgebra_inputs {
                     batch,
                     move |at| general[at].clone().svd(true, true),
                     |own| {
-                        let [u, v] = [&own.u, &own.v_t].map(|own| own.as_ref().expect("asked for"));
+                        let [u, v] =
+                            [&own.u, &own.v_t].map(|own| own.as_ref().expect("the SVD has the factor"));
                         of_slices(&[u.as_slice(), v.as_slice(), own.singular_values.as_slice()])
                     },
                 ),
@@ -354,7 +357,11 @@ macro_rules! nalgebra_inputs {
                     name,
                     batch,
                     move |at| {
-                        tall[at].clone().svd(true, true).solve(&right[at], epsilon).expect("both factors")
+                        tall[at]
+                            .clone()
+                            .svd(true, true)
+                            .solve(&right[at], epsilon)
+                            .expect("the SVD has both factors")
                     },
                     |found| of_slices(&[found.as_slice()]),
                 ),
@@ -467,7 +474,7 @@ impl<T: BenchElement> OwnInputs<T> {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|own| own != "--bench").collect();
-    let rounds = arguments.first().map_or(7, |own| own.parse().expect("the number of rounds"));
+    let rounds = arguments.first().map_or(7, |own| own.parse().expect("ROUNDS is a number"));
     let filter = arguments[1.min(arguments.len())..].join(" ");
     faer::set_global_parallelism(Par::Seq);
     let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("a thread starts");
@@ -527,7 +534,7 @@ fn compare<T: BenchElement>(case: &str, sides: &[LibraryRun<'_>]) -> f64 {
         assert_eq!(own.len(), other.len(), "{case}: {}", side.name);
         for (one, other) in own.iter().zip(&other) {
             let error = (one - other).abs() / (mean + one.abs());
-            assert!(error < T::TOLERANCE, "{case}: {one} is not {other} ({})", side.name);
+            assert!(error < T::TOLERANCE, "{case}: {one} instead of {other} ({})", side.name);
         }
     }
     mean
@@ -538,7 +545,7 @@ fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call only writes to the struct.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(status, 0, "threads have clocks");
+    assert_eq!(status, 0, "the thread has a clock");
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 

@@ -1,7 +1,7 @@
 //! Compares macro calls with the same computation written by hand, with dims or with ndarray. The
-//! two forms take turns, so that noise on the machine affects them equally. Prints the median of
-//! each, and of their ratios. Some handwritten forms are duplicated and compared with themselves:
-//! their difference is noise, from the machine and from code placement.
+//! two forms take turns, so that noise on the machine affects them equally. Prints the median time
+//! of each form, and the median of their ratios. Some handwritten forms are duplicated and compared
+//! with themselves: the difference is noise, from the machine and from code placement.
 //!
 //! `cargo bench --bench macros -- NAME` runs the cases whose names contain `NAME`.
 
@@ -39,7 +39,7 @@ fn compare<T: PartialEq>(name: &str, by_macro: impl Fn() -> T, by_hand: impl Fn(
     if !asked.all(|part| name.contains(&part)) {
         return;
     }
-    assert!(by_macro() == by_hand(), "{name}: both forms compute the same");
+    assert!(by_macro() == by_hand(), "{name}: the two results differ");
     let once = time(3, &by_macro).max(1.0);
     let calls = (SLICE.as_nanos() as f64 / once).clamp(1.0, 1e6) as u32;
     let (mut macros, mut hands, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
@@ -229,7 +229,7 @@ fn comprehensions(n: usize) {
 }
 
 fn main() {
-    let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("a pool of one thread");
+    let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("the pool can be built");
     pool.install(|| {
         println!("{:44} {:>15} {:>15} {:>6}", "", "macro", "by hand", "ratio");
         for n in [4, 64] {

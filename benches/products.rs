@@ -74,8 +74,8 @@ fn large(pool: &ThreadPool) {
         });
         let gflops = |seconds: f64| 2e-9 * (n as f64).powi(3) / seconds;
         println!(
-            "{n} x {n} f32: dims on {} threads {:.3} ms ({:.1} GFLOP/s), matrixmultiply {:.3} ms ({:.1} GFLOP/s): \
-             dims reach {:.1} %",
+            "{n} x {n} f32: dims (threads: {}) {:.3} ms ({:.1} GFLOP/s), \
+             matrixmultiply {:.3} ms ({:.1} GFLOP/s): dims reach {:.1} % of its speed",
             pool.current_num_threads(),
             1e3 * dims,
             gflops(dims),

@@ -133,7 +133,7 @@ mod tests {
             ),
         ] {
             for (found, expected) in found.order((Token, Head, Feat)).iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+                assert!((found - expected).abs() < 1e-5, "{found} instead of {expected}");
             }
         }
     }

@@ -112,7 +112,10 @@ fn main() {
     let (kernel, loss) = learn(&survey, 300);
     let scales = (&kernel.scales).exp().order(Coordinate);
     println!("heights are alike over {:.2} to the east and {:.2} to the north", scales[0], scales[1]);
-    println!("a measurement is off by {:.3}, in truth 0.1", ((&kernel.noise).order(()) / 2.0).exp());
+    println!(
+        "the standard deviation of measurements is {:.3}, and was 0.1 in the data",
+        ((&kernel.noise).order(()) / 2.0).exp()
+    );
     println!("log likelihood: {:.3}\n", -loss);
 
     let (row, column) = (Row.of(12), Column.of(36));
@@ -120,7 +123,7 @@ fn main() {
     let north = row.cast::<f64>() * (4.0 / 12.0) + 4.0 / 24.0;
     let map = select(Coordinate.eq(0), east, north).eval();
     let (height, error) = predict(&kernel, &survey, &map);
-    println!("The heights, north is down:\n{}", height.heat_map(Row, Column));
+    println!("The heights (north is down):\n{}", height.heat_map(Row, Column));
     println!("Their standard deviations:\n{}", error.heat_map(Row, Column));
     let off = ((height - truth(&map)) / error).square().mean((Row, Column)).order(());
     println!("true heights are off by {:.2} standard deviations, on average", off.sqrt());
@@ -131,16 +134,16 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// The numbers that scikit-learn computes: see `reference.py`.
+    /// The numbers that `reference.py` computes with scikit-learn.
     fn reference() -> Value {
-        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
+        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the file is JSON");
         all["gaussian_process"].clone()
     }
 
     fn numbers(value: &Value) -> Vec<f64> {
         match value {
             Value::Array(list) => list.iter().flat_map(numbers).collect(),
-            number => vec![number.as_f64().expect("a number")],
+            number => vec![number.as_f64().expect("the value is a number")],
         }
     }
 

@@ -98,7 +98,7 @@ fn main() {
     }
     let (x, t) = (rand(Point.of(1000), 8), rand(Point.of(1000), 9));
     let error = (network.temperature(&x, &t) - exact(&x, &t)).abs().max(Point).order(());
-    println!("the temperature is off by at most {error:.5}");
+    println!("at 1000 random points, the temperature is off by at most {error:.5}");
 }
 
 #[cfg(test)]

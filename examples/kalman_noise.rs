@@ -88,8 +88,8 @@ fn learn(seen: &Seen, steps: usize) -> (f64, f64) {
 
 fn main() {
     let (noise, drift) = learn(&simulate(60, 20, 0.5, 0.01), 80);
-    println!("variance of an observation: {noise:.3}, in truth 0.5");
-    println!("variance of a change of velocity: {drift:.4}, in truth 0.01");
+    println!("variance of an observation: {noise:.3} (true value: 0.5)");
+    println!("variance of a change of velocity: {drift:.4} (true value: 0.01)");
 }
 
 #[cfg(test)]
@@ -136,6 +136,9 @@ mod tests {
     #[test]
     fn it_learns() {
         let (noise, drift) = learn(&simulate(25, 12, 0.5, 0.01), 40);
-        assert!((0.35..0.7).contains(&noise) && (0.005..0.02).contains(&drift), "{noise} {drift}");
+        assert!(
+            (0.35..0.7).contains(&noise) && (0.005..0.02).contains(&drift),
+            "noise {noise}, drift {drift}"
+        );
     }
 }

@@ -28,7 +28,6 @@ dims! {
     pub struct Time;
 }
 
-/// Observed positions.
 type Positions = Tensor<f64, (Time, Seen, Track)>;
 
 /// How states change, and how they are observed.
@@ -118,7 +117,7 @@ fn follow(model: &Model, seen: &Positions) -> (Vec<Belief>, Vec<Belief>) {
     }
     let mut smoothed = vec![belief];
     for (own, next) in filtered.iter().zip(predicted.iter().skip(1)).rev() {
-        let later = smoothed.last().expect("the belief at the last time");
+        let later = smoothed.last().expect("there is a smoothed belief");
         smoothed.push(own.smooth(model, next, later));
     }
     smoothed.reverse();
@@ -182,14 +181,14 @@ mod tests {
     fn numbers(value: &Value) -> Vec<f64> {
         match value {
             Value::Array(list) => list.iter().flat_map(numbers).collect(),
-            number => vec![number.as_f64().expect("a number")],
+            number => vec![number.as_f64().expect("the value is a number")],
         }
     }
 
     /// Compares with a program in NumPy, track by track: see `reference.py`.
     #[test]
     fn each_track_is_smoothed_as_by_numpy() {
-        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
+        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the file is JSON");
         let reference = &all["kalman_smoother"];
         let close = |found: Vec<f64>, name: &str| {
             let expected = numbers(&reference[name]);

@@ -145,14 +145,14 @@ mod tests {
     fn numbers(value: &Value) -> Vec<f64> {
         match value {
             Value::Array(list) => list.iter().flat_map(numbers).collect(),
-            number => vec![number.as_f64().expect("a number")],
+            number => vec![number.as_f64().expect("the value is a number")],
         }
     }
 
     /// Compares with NumPy and SciPy: see `reference.py`.
     #[test]
     fn the_fit_and_its_band_are_those_of_scipy() {
-        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
+        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the file is JSON");
         let close = |found: Vec<f64>, name: &str| {
             let expected = numbers(&all["least_squares"][name]);
             let is_close = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-11 * b.abs());

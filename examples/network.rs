@@ -62,7 +62,7 @@ mod tests {
                 expected += (beta * agreement).exp();
             }
             let found = partition(beta);
-            assert!((found - expected).abs() < 1e-12 * expected, "{found} {expected}");
+            assert!((found - expected).abs() < 1e-12 * expected, "{found} instead of {expected}");
         }
     }
 }

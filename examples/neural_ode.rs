@@ -95,7 +95,7 @@ fn learn(field: &mut Field, starts: usize, steps: usize, epochs: usize) -> Vec<f
 fn main() {
     let mut field = Field::new();
     for (epoch, loss) in learn(&mut field, 32, 20, 400).iter().enumerate().step_by(50) {
-        println!("step {epoch:>4}: mean squared error {loss:.6}");
+        println!("epoch {epoch:>4}: mean squared error {loss:.6}");
     }
     let start = from_vec((Start.of(1), State), vec![1.4, 0.0]);
     let (found, expected) = (spirals(|z| field.at(z), &start, 20), spirals(truth, &start, 20));

@@ -27,8 +27,8 @@ fn blurred(picture: &Picture, size: usize) -> Picture {
     picture.at((y + down, x + right, colour)).mean((down, right)).order((y, x, colour))
 }
 
-/// Splits the picture into four, arranged in a 2 x 2 grid: each has every second pixel of every
-/// second row.
+/// Splits the picture into four smaller pictures, arranged in a 2 x 2 grid. Each has every second
+/// pixel of every second row.
 fn taken_apart(picture: &Picture) -> Picture {
     rearrange!(picture, (h down) (w right) c -> (down h) (right w) c, down = 2, right = 2)
 }
@@ -56,7 +56,8 @@ fn read(path: &PathBuf) -> Result<Picture, Box<dyn Error>> {
 fn write(path: &PathBuf, picture: &Picture) -> Result<(), Box<dyn Error>> {
     let (height, width, _) = picture.dim();
     let bytes = picture.iter().map(|value| (value * 255.0).round().clamp(0.0, 255.0) as u8).collect();
-    let image = image::RgbImage::from_raw(width as u32, height as u32, bytes).ok_or("not three colours")?;
+    let image =
+        image::RgbImage::from_raw(width as u32, height as u32, bytes).ok_or("the picture is too large")?;
     Ok(image.save(path)?)
 }
 

@@ -87,9 +87,9 @@ mod tests {
         };
         let [heat, plan, path, gradient] = drawn().map(|(_, svg)| svg);
         assert_eq!(count(&heat, "cell"), 12 * 12);
-        assert!(count(&plan, "box") >= 2, "two products at least");
+        assert!(count(&plan, "box") >= 2, "the plan has fewer than two boxes");
         assert_eq!(count(&path, "box"), 4 + 3);
-        assert!(count(&gradient, "gradient") >= 1, "a product at least");
+        assert!(count(&gradient, "gradient") >= 1, "the plan has no step of the gradient");
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             drawn().into_iter().filter(|(name, _)| !["plan.svg", "gradient.svg"].contains(name))
         {
             let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/book/src/pictures").join(name);
-            assert_eq!(std::fs::read_to_string(path).unwrap(), svg, "draw {name} anew");
+            assert_eq!(std::fs::read_to_string(path).unwrap(), svg, "{name} is out of date: run `pictures`");
         }
     }
 }

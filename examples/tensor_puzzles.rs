@@ -384,7 +384,7 @@ fn main() {
     for (at, (name, shown)) in solve(4, &mut numbers).into_iter().enumerate() {
         println!("{:2}. {name:13} {}\n    {shown}", at + 1, line(name));
     }
-    println!("all 21 agree with their specifications");
+    println!("all 21 solutions agree with their specifications");
 }
 
 #[test]

@@ -59,7 +59,7 @@ const NONE: [usize; 0] = [];
 fn allocations<T>(least: usize, f: impl FnOnce() -> T) -> Vec<usize> {
     SIZES.set(Some(Vec::with_capacity(1000)));
     let result = f();
-    let sizes = SIZES.take().expect("watched");
+    let sizes = SIZES.take().expect("the thread is watched");
     drop(result);
     sizes.into_iter().filter(|&bytes| bytes >= least).collect()
 }
@@ -249,7 +249,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
         optimizer.step(&mut parameters, &gradient);
         norm
     });
-    assert_eq!(found, [size_of::<f64>()], "the norm is a tensor");
+    assert_eq!(found, [size_of::<f64>()], "something other than the norm is allocated");
 }
 
 /// While the cache has room, adding a token allocates no memory for keys or values.
@@ -310,7 +310,7 @@ fn a_call_allocates_no_state() {
         // The first call records a step without moments, and the second one records a step with
         // them.
         if round > 1 {
-            assert_eq!(found, NONE, "the weights, their moments, and what is computed on the way");
+            assert_eq!(found, NONE, "round {round} allocates weights, moments or intermediate results");
         }
         let loss;
         (state, loss) = after.expect("the function was called");

@@ -109,7 +109,8 @@ macro_rules! real {
 
 macro_rules! complex {
     ($name:ident $part:ty, $real:ident) => {
-        /// The same for complex numbers.
+        /// Multiplies complex matrices with loops, or with the real BLAS if there is one. Counts
+        /// the calls.
         unsafe extern "C" fn $name(
             layout: CBLAS_LAYOUT,
             ta: CBLAS_TRANSPOSE,
@@ -164,10 +165,10 @@ fn load(path: &str) -> Gemm {
         fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     }
     const RTLD_NOW: c_int = 2;
-    let text = |text: &str| CString::new(text).expect("a path");
+    let text = |text: &str| CString::new(text).expect("the text has no NUL");
     // SAFETY: the arguments are C strings; the library is never closed.
     let library = unsafe { dlopen(text(path).as_ptr(), RTLD_NOW) };
-    assert!(!library.is_null(), "{path} is a library");
+    assert!(!library.is_null(), "{path} cannot be loaded");
     let find = |name: &str| -> *mut c_void {
         // SAFETY: as above.
         let found = ["cblas_", "scipy_cblas_"]
@@ -187,7 +188,7 @@ fn load(path: &str) -> Gemm {
 
 #[cfg(not(unix))]
 fn load(path: &str) -> Gemm {
-    panic!("{path} cannot be loaded here")
+    panic!("{path} cannot be loaded on this platform")
 }
 
 /// The result of `f`, and the number of BLAS calls that it makes.
@@ -229,12 +230,12 @@ fn products<T: Element + Num>(known: bool, of: fn(i32) -> T) {
             let (by_rows, first) = calls(|| (a.at((i, p)) * b.at((p, j))).sum(p).order((i, j)));
             let (by_columns, second) = calls(|| (a.at((i, p)) * b.at((p, j))).sum(p).order((j, i)));
             let expected = expected(a, b);
-            assert!(by_rows == expected && by_columns.t() == expected, "{m} {k} {n}, way {which}");
+            assert!(by_rows == expected && by_columns.t() == expected, "sizes {m} {k} {n}, way {which}");
             let large = m * k * n > 16 * 16 * 16 && k > 1;
             // The planner may run a product with a vector as a reduction.
             if m > 1 && n > 1 && large {
                 let there = known && *fits;
-                assert_eq!((first > 0, second > 0), (there, there), "{m} {k} {n}, way {which}");
+                assert_eq!((first > 0, second > 0), (there, there), "sizes {m} {k} {n}, way {which}");
             }
         }
     }
@@ -246,7 +247,7 @@ fn products_run_there_if_they_lie_so() {
         eprintln!("TYPED_DIMS_CBLAS is not set, so this test uses plain loops as a BLAS");
     }
     let gemm = Gemm { sgemm: Some(sgemm), dgemm: Some(dgemm), cgemm: Some(cgemm), zgemm: Some(zgemm) };
-    // SAFETY: they have the behaviour of the CBLAS functions.
+    // SAFETY: these functions have the behaviour of the CBLAS functions.
     unsafe { blas::install(gemm) }.expect("nothing was installed before");
     // SAFETY: nothing is installed.
     assert_eq!(unsafe { blas::install(Gemm::default()) }, Err(blas::AlreadyInstalled));
@@ -257,14 +258,14 @@ fn products_run_there_if_they_lie_so() {
     products::<Complex64>(true, |x| Complex64::new(f64::from(x), f64::from(x % 5)));
     products::<i64>(false, i64::from);
 
-    // A batch is at least one call for each example. Windows that overlap do not use the BLAS.
+    // A batch makes at least one call for each example. Windows that overlap do not use the BLAS.
     dims!(n, i, j, p, q);
     let (a, b) = (Array3::<f32>::from_elem((5, 40, 50), 2.0), Array3::<f32>::from_elem((5, 50, 30), 3.0));
     let (out, count) = calls(|| (a.at((n, i, p)) * b.at((n, p, j))).sum(p).order((n, j, i)));
     assert!(out.iter().all(|&value| value == 300.0) && out.dim() == (5, 30, 40));
-    assert!(count >= 5, "{count}");
+    assert!(count >= 5, "{count} calls");
     let kernel = matrix(50, 20, 8, |x| x as f64);
-    let signal = matrix(1, 400, 9, |x| x as f64).into_shape_with_order(400).expect("a line");
+    let signal = matrix(1, 400, 9, |x| x as f64).into_shape_with_order(400).expect("the sizes fit");
     dims!(t = 351, u);
     let (out, count) = calls(|| (signal.at(t + q) * kernel.at((q, u))).sum(q).order((t, u)));
     let slow = Array2::from_shape_fn((351, 20), |(t, j)| {
@@ -279,5 +280,5 @@ fn products_run_there_if_they_lie_so() {
     let (out, count) = calls(|| attention(x.at((r, d)), x.at((s, d)), x.at((s, e)), d, s, 0.125, true));
     let scores = ((x.at((r, d)) * x.at((s, d))).sum(d) * 0.125).softmax(s);
     let difference = (out - (scores * x.at((s, e))).sum(s)).abs().max((r, e)).order(());
-    assert!(count > 0 && difference < 1e-5, "{count} {difference}");
+    assert!(count > 0 && difference < 1e-5, "{count} calls, difference {difference}");
 }

@@ -509,7 +509,10 @@ mod gradients {
         let d_scores = ((scores.softmax(Class) - hot) / 4.0).eval();
         let d_before = (select(before.gt(0.0), 1.0, 0.0) * (&d_scores * &network.w2).sum(Class)).eval();
         let near = |found: ndarray::ArrayD<f32>, expected: ndarray::ArrayD<f32>| {
-            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found} {expected}");
+            assert!(
+                found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6),
+                "{found} instead of {expected}"
+            );
         };
         near(gradient.b2.order(Class).into_dyn(), d_scores.sum(Example).order(Class).into_dyn());
         near(
@@ -569,7 +572,7 @@ mod gradients {
     }
 }
 
-/// Sums of up to 10^18 elements, over axes along which nothing varies.
+/// Sums of up to 10^18 elements, with axes along which nothing varies.
 mod still_axes {
     use super::*;
     use typed_dims::grad::grad;
@@ -615,7 +618,7 @@ mod still_axes {
         assert_eq!(sums, array![1.5e12, 3e12, 4.5e12]);
         let all = (line.view().expand(j) * line.view().expand(k) * y.view()).sum((Row, J, K)).order(());
         assert_eq!(all, 42e12);
-        // A kept axis along which nothing varies: each sum is computed once.
+        // A kept axis along which nothing varies: the sum is computed once.
         let x: Tensor<f64, (J,)> = ones(J.of(MANY));
         let repeated = (y.view().expand(k) * x.view()).sum(J);
         let repeated: Tensor<f64, (K,)> = repeated;

@@ -15,7 +15,6 @@ dims! {
     struct Six = 6;
 }
 
-/// The text of a panic.
 #[track_caller]
 fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     match catch_unwind(AssertUnwindSafe(f)) {
@@ -24,7 +23,7 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> String {
             .downcast_ref::<String>()
             .cloned()
             .or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string))
-            .expect("a panic has a text"),
+            .expect("the payload is a string"),
     }
 }
 
@@ -39,7 +38,7 @@ fn without_places(text: &str) -> String {
 /// that the error of `$try` matches `$pattern`.
 macro_rules! assert_fails {
     ($try:expr, $short:expr, $pattern:pat, $text:expr) => {{
-        let error = $try.map(|_| ()).expect_err("the try_ form fails");
+        let error = $try.map(|_| ()).expect_err("an error");
         assert!(matches!(error, $pattern), "{error:?}");
         assert_eq!(without_places(&error.to_string()), $text);
         assert_eq!(without_places(&panic_of(|| $short)), $text);
@@ -481,7 +480,7 @@ mod too_large {
         let error = a.at(i * isize::MAX).index(i, 1).try_order(()).unwrap_err();
         assert!(matches!(error, DimError::OutOfBounds { size: 3, .. }), "{error}");
         let picked = a.at(i * isize::MIN + j * isize::MIN).index(i, 1).index(j, 1).try_order(());
-        assert!(picked.is_ok_and(|value| value == 1), "it wraps around to 0");
+        assert!(picked.is_ok_and(|value| value == 1), "the index wraps around to 0");
     }
 }
 
@@ -651,7 +650,7 @@ fn sizes_that_are_said() {
         ("unflatten", (&x).try_unflatten(seven, (Key.of(7), Two)).err()),
     ];
     for (operation, error) in errors {
-        let text = error.unwrap_or_else(|| panic!("{operation}")).to_string();
+        let text = error.unwrap_or_else(|| panic!("{operation}: no error")).to_string();
         assert_eq!(text.matches(" (at tests/errors.rs:").count(), 2, "{operation}: {text}");
         let text = without_places(&text);
         assert_eq!(text, "dim `Col` has size 3, but was also given size 7", "{operation}");
@@ -683,9 +682,9 @@ fn strides_that_cannot_be_added() {
     let data = [7.0, 8.0];
     let far = isize::MAX as usize;
     let one = ndarray::ArrayView2::from_shape(ndarray::ShapeBuilder::strides((1, 1), (far, far)), &data[..]);
-    let one = one.expect("an array of one element");
+    let one = one.expect("the element is in the data");
     dims!(i, j);
-    let diagonal = one.try_at((i, i)).expect("nothing moves along the axes");
+    let diagonal = one.try_at((i, i)).expect("an array of one element has a diagonal");
     assert_eq!(diagonal.order(i), array![7.0]);
     assert_eq!((one.at((i, j)) + 1.0).order((i, j)), array![[8.0]]);
 }

@@ -1,4 +1,4 @@
-//! The tests of the programs in `examples/`, in one binary.
+//! The tests of the programs `examples/*.rs`, in one binary.
 
 #![allow(dead_code, missing_docs)] // most programs have a `main` that no test calls
 
@@ -39,8 +39,8 @@ mod tensor_puzzles;
 #[test]
 fn each_program_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    for entry in std::fs::read_dir(folder).expect("the folder `examples`") {
-        let name = entry.expect("an entry").file_name().into_string().expect("a name in UTF-8");
+    for entry in std::fs::read_dir(folder).expect("the folder `examples` can be read") {
+        let name = entry.expect("entries can be read").file_name().into_string().expect("the name is UTF-8");
         if name.ends_with(".rs") {
             let path = format!("\"../examples/{name}\"");
             assert!(include_str!("examples.rs").contains(&path), "tests/examples.rs has no `mod` for {name}");

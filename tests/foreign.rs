@@ -76,10 +76,13 @@ mod matrices {
     #[test]
     fn sizes_that_differ_are_errors() {
         let tensor = zeros::<f32, _>((Row.of(2), Col.of(4)));
-        let error = (&tensor).try_into_matrix::<Matrix2x3<f32>, _, _>((Row, Col)).expect_err("4 columns");
-        assert!(matches!(error, DimError::SizeConflict { dim: "Col", first: 4, second: 3, .. }), "{error}");
         let error =
-            DMatrix::<f32>::zeros(2, 4).try_into_tensor((Row, Three)).map(|_| ()).expect_err("4 columns");
+            (&tensor).try_into_matrix::<Matrix2x3<f32>, _, _>((Row, Col)).expect_err("the sizes differ");
+        assert!(matches!(error, DimError::SizeConflict { dim: "Col", first: 4, second: 3, .. }), "{error}");
+        let error = DMatrix::<f32>::zeros(2, 4)
+            .try_into_tensor((Row, Three))
+            .map(|_| ())
+            .expect_err("the sizes differ");
         assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. }), "{error}");
     }
 }
@@ -109,7 +112,8 @@ mod images {
         dims!(i, j);
         assert_eq!(grey.at((i, j)).order((i, j)), ndarray::array![[0, 1, 2], [10, 11, 12]]);
         // A buffer can be longer than its image.
-        let long = ImageBuffer::<Luma<f32>, _>::from_raw(2, 1, vec![1.0, 2.0, 99.0]).expect("long enough");
+        let long = ImageBuffer::<Luma<f32>, _>::from_raw(2, 1, vec![1.0, 2.0, 99.0])
+            .expect("the buffer is long enough");
         dims!(k, l);
         assert_eq!(long.at((k, l)).order((k, l)), ndarray::array![[1.0, 2.0]]);
         assert_eq!(long.into_tensor((Y, X)).dims(), [("Y", 1), ("X", 2)]);
@@ -137,7 +141,7 @@ mod images {
         let error = tensor
             .rename(Colour, X2)
             .try_into_image::<RgbaImage, _, _>((Y, X, X2))
-            .expect_err("three channels");
+            .expect_err("the sizes differ");
         assert!(matches!(error, DimError::SizeConflict { dim: "X2", first: 3, second: 4, .. }), "{error}");
     }
 
@@ -193,9 +197,10 @@ mod arrays {
         assert_eq!(twice, darray![[2, 4, 6], [8, 10, 12]]);
         let any: Array<i32, DynRank> = x.sum(Row).into_mdarray(Three);
         assert_eq!((any.rank(), any.into_vec()), (1, vec![5, 7, 9]));
-        let error = x.try_into_mdarray::<(Const<2>, Const<4>), _, _>((Row, Three)).expect_err("3 columns");
+        let error =
+            x.try_into_mdarray::<(Const<2>, Const<4>), _, _>((Row, Three)).expect_err("the sizes differ");
         assert!(matches!(error, DimError::SizeConflict { dim: "Three", first: 3, second: 4, .. }), "{error}");
-        let error = darray![[1, 2]].try_into_tensor((Row, Three)).map(|_| ()).expect_err("2 columns");
+        let error = darray![[1, 2]].try_into_tensor((Row, Three)).map(|_| ()).expect_err("the sizes differ");
         assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 2, .. }), "{error}");
     }
 }
@@ -215,18 +220,18 @@ mod candle {
 
     fn both_ways<T: Element + Num + WithDType>() {
         let values: Vec<T> = (0..6).map(|at| T::from_f64(f64::from(at))).collect();
-        let theirs = Candle::from_vec(values.clone(), (2, 3), &Device::Cpu).expect("six elements");
+        let theirs = Candle::from_vec(values.clone(), (2, 3), &Device::Cpu).expect("the sizes fit");
         let ours: Tensor<T, (Batch, Three)> = theirs.to_tensor((Batch, Three));
         assert_eq!((&ours).order((Batch, Three)).into_raw_vec_and_offset().0, values);
         // Axes in another order.
-        let turned = theirs.t().expect("two axes");
+        let turned = theirs.t().expect("the tensor has two axes");
         assert_eq!(turned.to_tensor::<T, _>((Three, Batch)), ours);
         let back = (&ours).into_candle((Three, Batch));
         assert_eq!((back.dtype(), back.dims()), (T::DTYPE, &[3, 2][..]));
-        let difference = (turned.to_dtype(DType::F64).expect("f64")
-            - back.to_dtype(DType::F64).expect("f64"))
+        let difference = (turned.to_dtype(DType::F64).expect("the elements can be cast")
+            - back.to_dtype(DType::F64).expect("the elements can be cast"))
         .and_then(|difference| difference.abs()?.sum_all()?.to_scalar::<f64>());
-        assert_eq!(difference.expect("one number"), 0.0);
+        assert_eq!(difference.expect("the difference is a scalar"), 0.0);
     }
 
     #[test]
@@ -242,17 +247,22 @@ mod candle {
 
     #[test]
     fn parts_and_scalars() {
-        let theirs = Candle::arange(0f32, 24.0, &Device::Cpu).and_then(|t| t.reshape((2, 3, 4))).expect("24");
-        let part = theirs.narrow(2, 1, 2).and_then(|t| t.get(1)).expect("a part");
+        let theirs = Candle::arange(0f32, 24.0, &Device::Cpu)
+            .and_then(|t| t.reshape((2, 3, 4)))
+            .expect("the sizes fit");
+        let part = theirs.narrow(2, 1, 2).and_then(|t| t.get(1)).expect("the part is in range");
         assert_eq!(
             part.to_tensor::<f32, _>((Three, Feat)).order((Three, Feat)),
             ndarray::array![[13.0, 14.0], [17.0, 18.0], [21.0, 22.0]]
         );
         let wide = Candle::zeros((1, 3), DType::U8, &Device::Cpu)
             .and_then(|t| t.broadcast_as((5, 3)))
-            .expect("5 x 3");
+            .expect("the sizes fit");
         assert_eq!(wide.to_tensor::<u8, _>((Batch, Three)).dims(), [("Batch", 5), ("Three", 3)]);
-        assert_eq!(from_vec((), vec![7i64]).into_candle(()).to_scalar::<i64>().expect("a scalar"), 7);
+        assert_eq!(
+            from_vec((), vec![7i64]).into_candle(()).to_scalar::<i64>().expect("the tensor is a scalar"),
+            7
+        );
         let none = zeros::<f32, _>((Batch.of(0), Three)).into_candle((Batch, Three));
         assert_eq!((none.dims(), none.to_tensor::<f32, _>((Batch, Three)).size(Batch)), (&[0, 3][..], 0));
     }
@@ -269,15 +279,15 @@ mod candle {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        let theirs = Candle::zeros((2, 4), DType::F32, &Device::Cpu).expect("2 x 4");
-        let refused = |error: Result<(), DimError>| error.expect_err("refused").to_string();
+        let theirs = Candle::zeros((2, 4), DType::F32, &Device::Cpu).expect("the tensor can be made");
+        let refused = |error: Result<(), DimError>| error.expect_err("an error").to_string();
         assert_eq!(
             refused(theirs.try_to_tensor::<f64, _>((Batch, Feat)).map(|_| ())),
             "a candle tensor of `f32` is not one of `f64`: convert it first with `to_dtype`"
         );
-        let error = theirs.try_to_tensor::<f32, _>(Batch).map(|_| ()).expect_err("two axes");
+        let error = theirs.try_to_tensor::<f32, _>(Batch).map(|_| ()).expect_err("the ranks differ");
         assert!(matches!(error, DimError::Rank { found: 2, bound: 1 }), "{error}");
-        let error = theirs.try_to_tensor::<f32, _>((Batch, Three)).map(|_| ()).expect_err("4 columns");
+        let error = theirs.try_to_tensor::<f32, _>((Batch, Three)).map(|_| ()).expect_err("the sizes differ");
         assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. }), "{error}");
     }
 }

@@ -34,7 +34,7 @@ static ALLOCATOR: Counting = Counting;
 dims! { struct I; struct J; }
 type Line = Tensor<f64, (I,)>;
 
-/// The result of `f`, and the peak memory during it, without the memory in use before.
+/// The result of `f`, and the peak memory during the call, without the memory in use before.
 fn most<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let before = USED.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -42,7 +42,7 @@ fn most<T>(f: impl FnOnce() -> T) -> (T, usize) {
     (result, MOST.load(Ordering::Relaxed) - before)
 }
 
-/// Eight steps. The gradient keeps the result of each.
+/// Eight steps. The gradient keeps the result of each step.
 fn layer((x, w): &(Line, Line)) -> Line {
     let mut y = x.clone();
     for _ in 0..4 {
@@ -61,8 +61,8 @@ fn bytes() {
     cotangents_of_lines_become_gradients();
 }
 
-/// Only the shares of a softmax and their cotangents are in memory. The gradient reuses the memory
-/// of the cotangents.
+/// Only the result of a softmax and its cotangents are in memory. The gradient reuses the memory of
+/// the cotangents.
 fn cotangents_of_lines_become_gradients() {
     let mut scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
     let (_, most) = most(|| grad(|x| x.softmax(J).square().sum((I, J)), &mut scores));
@@ -85,7 +85,7 @@ fn values_are_freed_when_they_have_been_read() {
     };
     let (_, most) = most(|| grad(product, &mut factors));
     let values = most / (len * size_of::<f64>());
-    assert!(values < FACTORS + 5, "{values} values of {FACTORS} factors");
+    assert!(values < FACTORS + 5, "{values} values are in memory for {FACTORS} factors");
 }
 
 /// `&mut w` only needs memory for the gradient; `&w` also needs a copy of the parameter.
@@ -99,8 +99,8 @@ fn parameters_are_not_copied_in_place() {
     assert!(copied >= bytes, "{copied} bytes for a gradient of {bytes}");
 }
 
-/// One element of each line of a cross entropy has a cotangent. So memory is only needed for the
-/// copy of the parameter, the logarithms of its shares, and the gradient.
+/// Only one element of each line of a cross entropy has a cotangent. So memory is only needed for
+/// the copy of the parameter, the logarithm of its softmax, and the gradient.
 fn cotangents_of_few_elements_are_not_spread() {
     let scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
     let labels = from_fn(I.of(60), |i| 7 * i % 500);
@@ -129,7 +129,7 @@ fn checkpoints_keep_their_inputs_alone() {
     let (expected, all) = most(|| of(false));
     let (found, kept) = most(|| of(true));
     let pairs = found.order(I).into_iter().zip(expected.order(I));
-    pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{a} is not {b}"));
+    pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-12 * b.abs().max(1.0), "{a} instead of {b}"));
     let bytes = len * size_of::<f64>();
     assert!(all >= 8 * LAYERS * bytes, "{all} bytes for all steps");
     // The input of each layer, the results of one layer's steps, and intermediate gradients.

@@ -58,7 +58,7 @@ impl Case {
         let found = flat(&gradient)[element];
         assert!(
             (found - expected.0).abs() <= 1e-6 * (1.0 + expected.1),
-            "element {element}: {found} is not {}",
+            "element {element}: {found} instead of {}",
             expected.0
         );
         if self.seed.is_multiple_of(4) {
@@ -69,7 +69,7 @@ impl Case {
 
     /// Records the value and the gradient with one input, and calls both programs with another. The
     /// results must have the bits of the recorded steps run one by one, and must be close to the
-    /// functions' own results. Returns `false` if a function is refused.
+    /// functions' own results. Returns `false` if a function cannot be recorded.
     fn check_recorded(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let [first, other] = [(); 2].map(|()| random.pair(self.sizes.0, self.sizes.1));
@@ -89,14 +89,14 @@ impl Case {
             };
             let (plain, found) = (call(true), call(false));
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-            assert_eq!(bits(&found), bits(&plain), "prepared and plain");
+            assert_eq!(bits(&found), bits(&plain), "the prepared program");
             assert_eq!(bits(&found), bits(&call(false)), "the second call");
             // Inputs that are moved in are overwritten.
             let moved = program.call(((x * 1.0).eval(), (v * 1.0).eval()));
             assert_eq!(bits(&flat(&moved)), bits(&found), "inputs that are moved in");
             let mut out = moved;
             program.call_into((x, v), &mut out);
-            assert_eq!(bits(&flat(&out)), bits(&found), "into a result that is there");
+            assert_eq!(bits(&flat(&out)), bits(&found), "into an existing result");
             assert_all_near(&found, &flat(expected), 1e-12, "the function itself");
             true
         }
@@ -150,11 +150,11 @@ fn dot(a: &[f64], b: &[f64]) -> (f64, f64) {
 #[test]
 fn gradients_of_random_programs() {
     let (compared, count) = check_all(500, Case::new, Case::check);
-    assert!(compared > count / 2, "only {compared} of {count} were far enough from kinks");
+    assert!(compared > count / 2, "only {compared} of {count} programs were far enough from kinks");
 }
 
 #[test]
 fn recorded_random_programs() {
     let (compared, count) = check_all(300, Case::longer, Case::check_recorded);
-    assert!(compared > count * 2 / 3, "only {compared} of {count} were recorded");
+    assert!(compared > count * 2 / 3, "only {compared} of {count} programs were recorded");
 }

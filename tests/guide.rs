@@ -15,7 +15,7 @@ fn root() -> PathBuf {
 /// Adds to `found` the files with this ending, in a folder and in the folders within it.
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("an entry").path();
+        let path = entry.expect("the entry can be read").path();
         if path.is_dir() {
             files(&path, ending, found);
         } else if path.to_string_lossy().ends_with(ending) {
@@ -71,7 +71,7 @@ fn links_lead_somewhere() {
                 Some(path) => root().join(path),
                 None if path.contains("://") => continue,
                 None if path.is_empty() => page.clone(),
-                None => page.parent().expect("a folder").join(path),
+                None => page.parent().expect("the page is in a folder").join(path),
             };
             let has_part = || read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == part);
             count += 1;
@@ -95,7 +95,10 @@ fn all_chapters_are_in_the_summary() {
             .expect("the chapter is in the book")
             .to_string_lossy()
             .replace('\\', "/");
-        assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
+        assert!(
+            name == "SUMMARY.md" || summary.contains(&format!("({name})")),
+            "{name} is not in SUMMARY.md"
+        );
     }
 }
 
@@ -123,14 +126,17 @@ fn messages_are_those_of_rustc() {
 fn a_missing_eval_comes_first() {
     let golden = read(&root().join("ui-tests/fail/signatures/expression_where_a_tensor_is_declared.stderr"));
     let label =
-        golden.lines().map(unnumbered).find(|line| line.starts_with('^')).expect("a label under the line");
+        golden.lines().map(unnumbered).find(|line| line.starts_with('^')).expect("the message has a label");
     for page in ["tour.md", "errors.md"] {
         let text = read(&root().join("docs/book/src").join(page));
         let first =
             text.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a message");
-        assert!(first.lines().map(unnumbered).any(|line| line == label), "{page} begins with\n{first}");
+        assert!(
+            first.lines().map(unnumbered).any(|line| line == label),
+            "the first message in {page} is\n{first}"
+        );
         for name in ["Evaluated<", "Binary<"] {
-            assert!(golden.contains(name) && text.contains(name), "{page}: {name}");
+            assert!(golden.contains(name) && text.contains(name), "{page} or the golden file lacks `{name}`");
         }
     }
 }

@@ -21,7 +21,7 @@ fn refused<T>(f: impl FnOnce() -> T) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).err().expect("the call panics");
     match panic.downcast::<String>() {
         Ok(text) => *text,
-        Err(panic) => (*panic.downcast::<&str>().expect("a panic with a text")).to_owned(),
+        Err(panic) => (*panic.downcast::<&str>().expect("the message is text")).to_owned(),
     }
 }
 
@@ -195,7 +195,7 @@ fn numbers_can_have_no_bytes_or_many() {
             exercised(|at| Fat([at as u32; 75]), sizes);
         }
     };
-    let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(fat).expect("a thread");
+    let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(fat).expect("the thread can start");
     thread.join().expect("nothing panics");
 }
 
@@ -230,7 +230,7 @@ fn strides_of_what_has_one_element_or_none_can_be_any() {
     }
 }
 
-/// A condition that changes when it is asked again.
+/// A condition that changes when it is evaluated again.
 #[derive(Clone, Copy)]
 struct Fickle;
 
@@ -242,8 +242,8 @@ impl ScalarOp<i32> for Fickle {
     }
 }
 
-/// An index that changes when it is asked again. If the field is less than 1000, one answer in 1000
-/// is out of range.
+/// An index that changes when it is evaluated again. If the field is less than 1000, one index in
+/// 1000 is out of range.
 #[derive(Clone, Copy)]
 struct Elsewhere(usize);
 

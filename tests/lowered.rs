@@ -21,7 +21,8 @@ fn words<T: Debug + Clone, D: Dimension>(array: &Array<T, D>) -> Vec<String> {
     array.iter().map(|element| format!("{element:?}")).collect()
 }
 
-/// Runs with kernels and with programs. Returns both results, and the number of programs that ran.
+/// Calls `run` with kernels and with programs. Returns both results, and the number of programs
+/// that ran.
 fn both<T>(run: impl Fn() -> T) -> (T, T, usize) {
     lower(Some(false));
     let before = count();
@@ -37,7 +38,7 @@ fn both<T>(run: impl Fn() -> T) -> (T, T, usize) {
 #[track_caller]
 fn assert_same<T: Debug + Clone, D: Dimension>(run: impl Fn() -> Array<T, D>) {
     let (by_kernel, by_program, programs) = both(run);
-    assert!(programs > 0, "the expression is no program");
+    assert!(programs > 0, "no program ran");
     assert_eq!(words(&by_kernel), words(&by_program));
 }
 
@@ -236,11 +237,11 @@ fn what_no_program_says_runs_by_kernels() {
     assert_by_kernel(|| (&numbers / 7).order(A));
 }
 
-/// The message of the error, which must be the same for kernels and programs.
+/// The message of the panic, which must be the same for kernels and programs.
 #[track_caller]
 fn panic_of<T>(run: impl Fn() -> T) -> String {
     let caught = || {
-        let panic = catch_unwind(AssertUnwindSafe(&run)).err().expect("a panic");
+        let panic = catch_unwind(AssertUnwindSafe(&run)).err().expect("the call panics");
         panic
             .downcast_ref::<String>()
             .cloned()

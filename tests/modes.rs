@@ -37,14 +37,18 @@ fn heard<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
     (result, mode.0)
 }
 
-/// All results: their numbers, their addresses, and whether their memory was given.
+/// All results: their numbers, their addresses, and whether the caller gave their memory.
 #[derive(Default)]
 struct Results(Vec<(Vec<f64>, usize, bool)>);
 
 impl Mode for Results {
     fn ran(&mut self, ran: &Ran<'_>) {
         for result in ran.results {
-            self.0.push((result.values().expect("numbers").collect(), result.address(), result.is_given()));
+            self.0.push((
+                result.values().expect("the elements are numbers").collect(),
+                result.address(),
+                result.is_given(),
+            ));
         }
     }
 }
@@ -113,7 +117,7 @@ mod order {
         let (values, address, is_given) = &found[0];
         assert_eq!((&values[..4], *is_given, found.len()), (&[1.0, 2.0, 3.0, 4.0][..], false, 1));
         let (z, again) = results(|| (y * 2.0).eval());
-        assert_eq!(again[0].1, *address, "it is computed in the same place");
+        assert_eq!(again[0].1, *address, "the result is computed in the same place");
         assert_eq!(z.order(i)[99], 200.0);
     }
 
@@ -122,7 +126,7 @@ mod order {
         struct Typed(usize);
         impl Mode for Typed {
             fn ran(&mut self, ran: &Ran<'_>) {
-                let result = ran.result().expect("a result");
+                let result = ran.result().expect("the step has a result");
                 assert!(result.elements::<f64>().is_none() && result.elements::<u32>().is_none());
                 assert_eq!((result.element(), result.len(), result.bytes()), ("f32", 3, 12));
                 self.0 += result.elements::<f32>().expect("the elements are f32").len();
@@ -140,23 +144,23 @@ mod order {
         dims!(i, j, k);
         let (a, b) = (array![[1.0, 2.0], [3.0, 4.0]], array![[1.0, 0.0], [0.0, 2.0]]);
         let (ab, found) = results(|| (a.at((i, k)) * b.at((k, j))).sum(k).order((j, i)));
-        assert_eq!(found.last().expect("a step").0, ab.iter().copied().collect::<Vec<f64>>());
+        assert_eq!(found.last().expect("a step ran").0, ab.iter().copied().collect::<Vec<f64>>());
         let (product, found) = results(|| einsum!(a[i, k] * b[k, j] => [i, j]));
-        assert_eq!(found.last().expect("a step").0, product.iter().copied().collect::<Vec<f64>>());
+        assert_eq!(found.last().expect("a step ran").0, product.iter().copied().collect::<Vec<f64>>());
         let (moved, found) = results(|| rearrange!(a, a b -> b a));
-        assert_eq!(found.last().expect("a step").0, moved.iter().copied().collect::<Vec<f64>>());
+        assert_eq!(found.last().expect("a step ran").0, moved.iter().copied().collect::<Vec<f64>>());
         let (joined, found) = results(|| rearrange!([&a, &b], n h w -> h (n w)));
-        assert_eq!(found.last().expect("a step").0, joined.iter().copied().collect::<Vec<f64>>());
+        assert_eq!(found.last().expect("a step ran").0, joined.iter().copied().collect::<Vec<f64>>());
         let (most, found) = results(|| reduce!(a, a b -> a, max));
-        assert_eq!(found.last().expect("a step").0, most.iter().copied().collect::<Vec<f64>>());
+        assert_eq!(found.last().expect("a step ran").0, most.iter().copied().collect::<Vec<f64>>());
         let (sum, found) = results(|| a.at((i, j)).sum((i, j)).order(()));
-        assert_eq!(found.last().expect("a step").0, [sum]);
+        assert_eq!(found.last().expect("a step ran").0, [sum]);
 
         let mut out = Array2::<f64>::zeros((2, 2));
         let address = out.as_ptr().addr();
         let written = |f: &mut dyn FnMut(&mut Array2<f64>)| {
             let (_, found) = results(|| f(&mut out));
-            let (values, own, is_given) = found.last().expect("a step").clone();
+            let (values, own, is_given) = found.last().expect("a step ran").clone();
             assert_eq!((values, own, is_given), (out.iter().copied().collect(), address, true));
         };
         let mut written = written;
@@ -170,7 +174,7 @@ mod order {
     fn joined_parts_and_lines_are_told() {
         let x = images();
         let (y, found) = results(|| concat(Example, [&x, &x]));
-        let (joined, _, _) = found.last().expect("a step");
+        let (joined, _, _) = found.last().expect("a step ran");
         assert_eq!((joined.len(), found.len(), y.size(Example)), (48, 1, 8));
         let (y, found) = results(|| x.softmax(Pixel));
         assert_eq!((found[0].0.len(), found.len()), (24, 1));
@@ -219,8 +223,11 @@ mod nesting {
         struct Runs(Vec<f32>, Counts);
         impl Mode for Runs {
             fn ran(&mut self, ran: &Ran<'_>) {
-                let elements =
-                    ran.result().and_then(|result| result.elements::<f32>()).expect("a result").to_vec();
+                let elements = ran
+                    .result()
+                    .and_then(|result| result.elements::<f32>())
+                    .expect("the result is f32")
+                    .to_vec();
                 dims!(i);
                 let largest = |x: &[f32]| x.at(i).max(i).order(());
                 // A mode that is nested here does receive the event.
@@ -274,7 +281,7 @@ mod borders {
         }));
         assert!(panicked.is_err());
         drop((&x * 2.0).eval());
-        assert_eq!(counts.steps(), 1, "the step that panicked did not run");
+        assert_eq!(counts.steps(), 1, "the step that panicked is not counted");
         let ((), counts) = mode::count(|| drop((&x * 2.0).eval()));
         assert_eq!(counts.steps(), 1);
     }
@@ -315,7 +322,7 @@ mod borders {
             std::thread::scope(|scope| {
                 let other = scope.spawn(|| mode::count(|| (&x * 2.0).sum(Pixel)).1);
                 drop((&x * 2.0).eval());
-                other.join().expect("no panic")
+                other.join().expect("the thread does not panic")
             })
         });
         assert_eq!((inner.of("reduction").steps, inner.steps()), (1, 1));
@@ -360,7 +367,11 @@ mod gradients {
         let [product, squares] = places;
         assert!(lines.1 >= 4, "forward steps are heard as well");
         assert!(lines.0.contains_key(&squares), "{:?}", lines.0);
-        assert!(lines.0.get(&product).is_some_and(|&steps| steps >= 2), "by both operands: {:?}", lines.0);
+        assert!(
+            lines.0.get(&product).is_some_and(|&steps| steps >= 2),
+            "the product has a gradient step for each operand: {:?}",
+            lines.0
+        );
     }
 
     #[test]
@@ -391,7 +402,7 @@ mod gradients {
             )
         })
         .unwrap_err();
-        let place = error.place.expect("a place");
+        let place = error.place.expect("the step has a place");
         assert_eq!((place.file(), place.line(), error.is_backward), (file!(), line, true), "{error}");
         assert!(error.to_string().contains(&format!("(gradient, at {}:{line}:", file!())), "{error}");
     }
@@ -412,7 +423,7 @@ mod of_the_library {
         let (product, elementwise) = (counts.of("product"), counts.of("elementwise"));
         assert_eq!((product.steps, product.operations), (2, 2 * (4 * 6 * 5 + 4 * 5 * 3)), "{counts}");
         assert_eq!((elementwise.steps, elementwise.operations, elementwise.bytes), (1, 20, 80), "{counts}");
-        assert_eq!(counts.to_string().lines().count(), 4, "a head, two kinds and a sum:\n{counts}");
+        assert_eq!(counts.to_string().lines().count(), 4, "a header, two kinds and a total:\n{counts}");
         assert_eq!((counts.backward().steps, counts.total().bytes), (0, product.bytes + 80));
         let (_, counts) = mode::count(|| {
             value_and_grad(|up| x.contract(up, Pixel).square().sum((Example, Hidden)), &net.up)
@@ -433,7 +444,7 @@ mod of_the_library {
         .unwrap_err();
         assert!(error.value.is_nan());
         assert_eq!((error.element, error.len, error.is_backward), (2, 4, false));
-        let place = error.place.expect("a place");
+        let place = error.place.expect("the step has a place");
         assert_eq!((place.file(), place.line()), (file!(), line), "{error}");
         assert!(error.to_string().contains("sqrt"), "{error}");
         assert!(mode::check_finite(|| (&x * 2.0).eval()).is_ok());
@@ -463,7 +474,7 @@ mod of_the_library {
         let x = images();
         let mut bytes = Vec::new();
         mode::log(&mut bytes, || ((&x * 2.0).eval(), x.sum(Pixel)));
-        let text = String::from_utf8(bytes).expect("text");
+        let text = String::from_utf8(bytes).expect("the log is UTF-8");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("elementwise mul(tensor, 2.0); loops [24]"), "{text}");
@@ -481,24 +492,24 @@ mod of_the_library {
                 drop((&x * 2.0).eval());
             }
         });
-        assert_eq!(peak, 4000, "one at a time");
+        assert_eq!(peak, 4000, "each result is freed before the next");
         let (_, peak) = mode::peak_memory(|| ((&x * 2.0).eval(), (&x * 3.0).eval()));
-        assert_eq!(peak, 8000, "both at a time");
+        assert_eq!(peak, 8000, "both results exist at once");
         let (_, peak) = mode::peak_memory(|| ((((&x * 2.0).eval() + 1.0).eval()) * 3.0).eval());
-        assert_eq!(peak, 4000, "in one place");
+        assert_eq!(peak, 4000, "the results share one place");
         let (_, peak) = mode::peak_memory(|| {
             let twice = (&x * 2.0).eval();
             let shared = twice.clone();
             drop(twice);
             ((&x * 3.0).eval(), shared)
         });
-        assert_eq!(peak, 8000, "a clone has the memory");
+        assert_eq!(peak, 8000, "a clone keeps the memory");
         let (_, peak) = mode::peak_memory(|| {
             let first = (&x * 2.0).order(Pixel);
             let second = (&x * 3.0).order(Pixel);
             (first, second)
         });
-        assert_eq!(peak, 4000, "an array is no tensor");
+        assert_eq!(peak, 4000, "arrays do not count");
     }
 
     #[test]

@@ -217,10 +217,7 @@ fn unsigned_integers_are_recorded_up_to_the_greatest() {
         |x: &Numbers| tensor!([] => count[i in 0..5](x[] - i < 0)), x, y, z;
     }
     let f = |x: &Numbers| x.clamp(2, half).eval();
-    assert!(
-        caught(|| record(f, &x).err()).is_err(),
-        "a bound that `f64` cannot represent exactly is refused"
-    );
+    assert!(caught(|| record(f, &x).err()).is_err(), "the bound 2^63 is refused");
 }
 
 #[test]
@@ -284,7 +281,7 @@ fn assert_near(found: &Classifier, expected: &Classifier) {
     difference.map_elements(|x: f32| x);
     all.extend(difference.names());
     let most = typed_dims::optim::global_norm(&difference).order(());
-    assert!(most < 1e-5, "{most} in {all:?}");
+    assert!(most < 1e-5, "the differences of {all:?} have the norm {most}");
 }
 
 #[test]
@@ -350,7 +347,7 @@ fn a_mask_alone_is_recorded() {
         let most = |a: Floats, b: Floats| (a - b).abs().max((Batch, Width)).order(());
         assert!(most(program.call(&mask), attend(&x, &mask)) < 1e-5);
         let expected = grad(|x: &Floats| attend(x, &mask).square().sum((Batch, Width)), &x);
-        assert!(most(slope.call((&x, &mask)), expected) < 1e-4, "a query without keys has no gradient");
+        assert!(most(slope.call((&x, &mask)), expected) < 1e-4, "the gradients differ");
     }
 }
 
@@ -373,7 +370,7 @@ fn what_values_decide_in_a_backward_pass_is_computed_again() {
                     (program.call(other).memory().to_vec(), gradient(other).memory().to_vec());
                 for (found, expected) in found.into_iter().zip(expected) {
                     let is_same = found.is_nan() && expected.is_nan() || (found - expected).abs() < 1e-5;
-                    assert!(is_same, "gradient {number}: {found} is not {expected}");
+                    assert!(is_same, "gradient {number}: {found} instead of {expected}");
                 }
             }
         }
@@ -405,14 +402,17 @@ fn inputs_are_those_that_were_recorded() {
     let f = |(a, b): &Lists| (&a[0] + &b[0]).eval();
     let recorded: Lists = (vec![floats(1), floats(2)], vec![floats(3)]);
     let program = record(f, &recorded).unwrap();
-    let error = |lists: &Lists| program.try_call(lists).expect_err("other inputs").to_string();
+    let error = |lists: &Lists| program.try_call(lists).expect_err("the inputs differ").to_string();
     let found = error(&(vec![floats(1)], vec![floats(2), floats(3)]));
     assert_eq!(found, "found input `1.0`, but `0.1` was recorded at this position");
     assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "input `1.0` is missing");
     let program = record(|x: &Floats| (x * 2.0).eval(), &floats(1)).unwrap();
     let inner = caught(|| grad(|x: &Floats| program.call(x).sum((Batch, Width)), &floats(1)));
-    let text =
-        inner.expect_err("a program has no derivative").downcast_ref::<String>().expect("a text").clone();
+    let text = inner
+        .expect_err("a program has no derivative")
+        .downcast_ref::<String>()
+        .expect("the message is text")
+        .clone();
     assert!(text.contains("belongs to a gradient"), "{text}");
 }
 
@@ -428,7 +428,7 @@ fn refused<Y: Parameters>(f: fn(&Floats) -> Y) -> String {
         std::panic::AssertUnwindSafe(|| record(|x: &Floats| f(x), &x).err().map(|error| error.to_string()));
     match std::panic::catch_unwind(run) {
         Ok(error) => error.expect("an error"),
-        Err(payload) => payload.downcast_ref::<String>().expect("a text").clone(),
+        Err(payload) => payload.downcast_ref::<String>().expect("the message is text").clone(),
     }
 }
 
@@ -462,7 +462,7 @@ fn what_the_function_reads_by_itself_is_refused() {
 fn other_sizes_are_an_error() {
     let program = record(|x: &Floats| x.sum(Width), &floats(1)).unwrap();
     let other = randn((Batch.of(5), Width.of(6)), 1);
-    let error = program.try_call(&other).expect_err("other sizes").to_string();
+    let error = program.try_call(&other).expect_err("the sizes differ").to_string();
     assert!(error.contains("has dims `Batch` = 5, `Width` = 6, but the program was recorded for dims `Batch` = 4, `Width` = 6"), "{error}");
 }
 
@@ -473,8 +473,9 @@ fn memory_that_is_changed_in_place_is_refused() {
         counts.at_mut(ids).add_assign(1);
         from_vec(Word.of(5), counts.to_vec())
     };
-    let text =
-        |payload: Box<dyn std::any::Any + Send>| payload.downcast_ref::<String>().expect("a text").clone();
+    let text = |payload: Box<dyn std::any::Any + Send>| {
+        payload.downcast_ref::<String>().expect("the message is text").clone()
+    };
     let found = caught(|| record(counted, &labels(1)).err());
     assert!(text(found.expect_err("an error")).contains("`add_assign` cannot be recorded"));
 }
@@ -484,7 +485,7 @@ fn each_refusal_says_what_to_do() {
     let why = |error: String, operation: &str| -> String {
         let at = format!("`{operation}` cannot be recorded (at tests/recorded.rs:");
         let rest = error.strip_prefix(&at).unwrap_or_else(|| panic!("{operation}: {error}"));
-        rest.split_once("): ").expect("a reason").1.to_string()
+        rest.split_once("): ").expect("the message has a reason").1.to_string()
     };
     let closure = "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply(op)`";
     assert_eq!(why(refused(|x| x.map(|x| x + 1.0).eval()), "map"), closure);
@@ -600,7 +601,11 @@ fn parts_of_recorded_tensors_do_not_change_in_place() {
         assert!(error.ends_with("compute a new one: `let x = (x + y).eval();`"), "{error}");
     }
     let count = caught(|| record(|adam: &Adam<Floats>| full((), adam.steps()), &Adam::new(0.1)).err());
-    let text = count.expect_err("the operand is a number").downcast_ref::<String>().expect("a text").clone();
+    let text = count
+        .expect_err("the step count cannot be recorded")
+        .downcast_ref::<String>()
+        .expect("the message is text")
+        .clone();
     assert!(text.starts_with("`steps` cannot be recorded (at tests/recorded.rs:"), "{text}");
 }
 
@@ -614,7 +619,7 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
     let mut found = Vec::new();
     let slope = grad(
         |x: &Floats| {
-            found.push(inner(x).err().expect("in a gradient").to_string());
+            found.push(inner(x).err().expect("the tensor belongs to a gradient").to_string());
             x.sum((Batch, Width))
         },
         &x,
@@ -622,7 +627,7 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
     assert_eq!(slope, ones((Batch.of(4), Width.of(6))));
     let program = record(
         |x: &Floats| {
-            found.push(inner(x).err().expect("in a recorded function").to_string());
+            found.push(inner(x).err().expect("the tensor belongs to a recorded function").to_string());
             (x * 2.0).eval()
         },
         &x,
@@ -634,7 +639,10 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
     }
     assert_eq!(found.len(), 2);
     // After the outer function has returned, the tensor is a constant.
-    assert_eq!(inner(&x).expect("nobody records").call(&own), (own.exp() * &x).sum((Batch, Width)));
+    assert_eq!(
+        inner(&x).expect("the outer function has returned").call(&own),
+        (own.exp() * &x).sum((Batch, Width))
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ dims! {
 fn panic_text<T>(f: impl FnOnce() -> T) -> String {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
     let payload = result.err().expect("the call panics");
-    payload.downcast_ref::<String>().expect("a panic with a text").clone()
+    payload.downcast_ref::<String>().expect("the message is text").clone()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn closures_in_an_index_stay_on_the_callers_thread() {
 #[test]
 fn select_takes_what_its_condition_says_however_it_rounds() {
     // For some of these elements, `exp` with fused multiply-add differs in the last bit from `exp`
-    // without.
+    // without it.
     let x = Array1::from_iter((0..20_000).map(|value| value as f32 * 0.0005 - 5.0));
     let table = Array1::from_iter(0..20_000);
     dims!(i);
@@ -156,8 +156,8 @@ fn inclusive_ranges_count_from_the_end_once() {
     assert!(a.at(i).try_slice(i, 0..=-5).is_err());
 }
 
-/// The result of an expression reuses the memory of an owned operand that has as many elements of
-/// the same type.
+/// The result of an expression reuses the memory of an owned operand with the same number of
+/// elements of the same type.
 #[test]
 fn owned_operands_are_read_before_they_are_overwritten() {
     let a = Array2::from_shape_fn((70, 600), |(i, j)| (i * 600 + j) as f64);

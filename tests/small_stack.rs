@@ -7,8 +7,8 @@ use typed_dims::prelude::*;
 
 /// Runs `f` on a thread with a stack of 512 KiB. An overflow aborts the whole process.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(f).expect("a thread");
-    thread.join().expect("the thread has come to its end");
+    let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(f).expect("a thread can be started");
+    thread.join().expect("the thread does not panic");
 }
 
 fn filled(rows: usize, columns: usize) -> Array2<f32> {

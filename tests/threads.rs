@@ -49,7 +49,7 @@ fn sums_of_many_are_as_accurate_as_pairwise_ones() {
     assert_eq!(ones.at(i).sum(i).order(()), (1 << 24) as f32);
     let exact = f64::from(1 << 21) * (f64::from(1e4f32) + f64::from(1e-4f32));
     let found = f64::from(mixed.at(j).sum(j).order(()));
-    assert!((found / exact - 1.0).abs() < 1e-6, "{found} is not {exact}");
+    assert!((found / exact - 1.0).abs() < 1e-6, "{found} instead of {exact}");
     // Over the outer axis too.
     let tall = ones.into_shape_with_order((1 << 23, 2)).expect("the sizes fit");
     dims!(k, l);

@@ -170,8 +170,9 @@ fn children() -> f64 {
     // See proc(5): field 16 is `cutime` and field 17 `cstime`, in ticks of 1/100 s. Field 2, the
     // name in parentheses, may contain spaces, so `fields` begins with field 3.
     let stat = fs::read_to_string("/proc/self/stat").expect("the kernel accounts for processes");
-    let fields: Vec<&str> = stat[stat.rfind(')').expect("a name") + 1..].split_whitespace().collect();
-    fields[13..15].iter().map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
+    let fields: Vec<&str> =
+        stat[stat.rfind(')').expect("the name ends with `)`") + 1..].split_whitespace().collect();
+    fields[13..15].iter().map(|ticks| ticks.parse::<f64>().expect("a time is a number")).sum::<f64>() / 100.0
 }
 
 /// The size of the section `.text`, from binutils' `size`.

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 const RUNS: usize = 3;
 
-/// Prints the check time of each text.
 pub fn print_check_times(name: &str, texts: &[(&str, String)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -31,7 +30,7 @@ pub fn print_check_times(name: &str, texts: &[(&str, String)]) {
             .map(|_| seconds(&folder, &library, text))
             .inspect(|seconds| println!("cargo check on {what}: {seconds:.2} s"))
             .fold(f64::INFINITY, f64::min);
-        println!("best of {RUNS}: {best:.2} s, of which an empty file takes {empty:.2} s");
+        println!("best of {RUNS}: {best:.2} s; an empty file takes {empty:.2} s");
     }
 }
 

@@ -198,7 +198,7 @@ fn main() {
     let words = || std::env::args().skip(1).filter(|word| !word.starts_with('-'));
     let rounds = words().find_map(|word| word.parse().ok()).unwrap_or(20);
     let part = words().find(|word| word.parse::<usize>().is_err()).unwrap_or_default();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("the thread can be started");
     pool.install(|| run(&Bench { rounds, part }));
 }
 

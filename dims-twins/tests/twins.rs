@@ -72,7 +72,7 @@ impl Counter for Count {
 }
 
 impl Count {
-    /// Creates it from a number.
+    /// Creates a count from a number.
     #[panicking_twin]
     fn try_new(start: i32) -> Result<Self, TooSmall> {
         try_positive(start).map(Count)
@@ -91,7 +91,7 @@ macro_rules! plus {
 
 impl Count {
     plus! {
-        /// Adds to the count, and one more.
+        /// Adds a number and 1 to the count.
         try_plus_one(self) [Into<i32>] Count, 1;
     }
 }
@@ -99,7 +99,7 @@ impl Count {
 /// The text of a panic.
 fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { panic!("there was no panic") };
-    *panic.downcast::<String>().expect("a text")
+    *panic.downcast::<String>().expect("the message is text")
 }
 
 #[test]

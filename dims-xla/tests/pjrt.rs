@@ -1,4 +1,5 @@
-//! Tests programs on a PJRT plugin. Without a plugin, the tests print a message and pass.
+//! Tests programs on a PJRT plugin. Without a plugin, the tests that need one print a
+//! message and pass.
 #![cfg(all(feature = "pjrt", unix))]
 
 use std::env;
@@ -33,7 +34,7 @@ macro_rules! pjrt {
         match find(PjrtOptions::new().cpu_devices($devices)) {
             Some(pjrt) if pjrt.devices().len() >= $devices => pjrt,
             Some(pjrt) => {
-                println!("skipped: {} devices, and {} are needed", pjrt.devices().len(), $devices);
+                println!("skipped: too few devices ({} of {})", pjrt.devices().len(), $devices);
                 return;
             }
             None => return,
@@ -54,7 +55,7 @@ fn upload(pjrt: &Pjrt, values: &[f32]) -> DeviceBuffer {
     pjrt.upload(&bytes(values), ElementType::F32, &[values.len()], None, 0).unwrap()
 }
 
-/// A program in the generic form. `arguments` has the form `%a: tensor<3xf32>`.
+/// A program in the generic form of MLIR. `arguments` has the form `%a: tensor<3xf32>`.
 fn module(arguments: &str, attributes: &str, results: &str, body: &str) -> String {
     let types: Vec<&str> =
         arguments.split(", ").map(|argument| argument.split_once(": ").unwrap().1).collect();
@@ -83,7 +84,7 @@ fn add(count: usize, donate: bool) -> String {
     )
 }
 
-/// An empty folder, which is removed on drop.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -284,12 +285,12 @@ fn arguments_that_are_wrong_are_errors() {
     let other = pjrt!();
     let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
     let (a, b) = (upload(&pjrt, &[1.0; 3]), upload(&pjrt, &[1.0; 4]));
-    assert_contains(&message(program.run(&[&a])), &["takes 2 arguments, and 1 are given"]);
-    assert_contains(&message(program.run(&[])), &["takes 2 arguments, and 0 are given"]);
-    assert_contains(&message(program.run(&[&a, &a, &a])), &["takes 2 arguments, and 3 are given"]);
+    assert_contains(&message(program.run(&[&a])), &["expected 2 arguments of the program, found 1"]);
+    assert_contains(&message(program.run(&[])), &["expected 2 arguments of the program, found 0"]);
+    assert_contains(&message(program.run(&[&a, &a, &a])), &["expected 2 arguments of the program, found 3"]);
     assert_contains(
         &message(program.run(&[&a, &b])),
-        &["argument 1 of the program is f32[3], and f32[4] is given"],
+        &["argument 1 of the program must be f32[3], but is f32[4]"],
     );
     let ints = pjrt.upload(&[0; 12], ElementType::I32, &[3], None, 0).unwrap();
     assert_contains(
@@ -486,7 +487,7 @@ fn an_executable_is_serialized_and_loaded() {
     assert_contains(&message(four.load_executable(&serialized)), &["for other devices"]);
 }
 
-/// The environment variable that names a file with an executable of another plugin.
+/// The environment variable that names a file with an executable.
 const EXECUTABLE: &str = "TYPED_DIMS_XLA_EXECUTABLE";
 
 #[test]
@@ -575,10 +576,10 @@ fn executables_are_kept_in_a_folder() {
     };
     let text = add(3, false);
     compile(&text, &options, 2.0);
-    let [file] = &inner.files("xla")[..] else { panic!("{:?}", inner.files("xla")) };
+    let [file] = &inner.files("xla")[..] else { panic!("{:?} instead of one file", inner.files("xla")) };
     let written = fs::metadata(file).unwrap().modified().unwrap();
     compile(&text, &options, 2.0);
-    assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was compiled again");
+    assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "the program was recompiled");
 
     // If the file is damaged, the program is compiled again, and the file is replaced.
     let whole = fs::read(file).unwrap();
@@ -590,7 +591,7 @@ fn executables_are_kept_in_a_folder() {
         assert_ne!(fs::read(file).unwrap(), damaged);
         let written = fs::metadata(file).unwrap().modified().unwrap();
         compile(&text, &options, 2.0);
-        assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was not replaced");
+        assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "the program was recompiled");
     }
     // Other text and other options use other files.
     compile(&text.replace("stablehlo.add", "stablehlo.subtract"), &options, 0.0);
@@ -914,8 +915,8 @@ fn nothing_leaks() {
     let before = resident();
     (0..1000).for_each(|_| round());
     let grown = resident().saturating_sub(before);
-    // A leak of one of the arrays would be 250 MiB.
-    assert!(grown < 32 << 20, "{grown} bytes");
+    // A leak of one array in each round would be 250 MiB.
+    assert!(grown < 32 << 20, "the memory grew by {grown} bytes");
 
     let round = || {
         assert!(pjrt.compile_text("nonsense", &CompileOptions::new()).is_err());
@@ -926,5 +927,5 @@ fn nothing_leaks() {
     let before = resident();
     (0..50).for_each(|_| round());
     let grown = resident().saturating_sub(before);
-    assert!(grown < 64 << 20, "{grown} bytes");
+    assert!(grown < 64 << 20, "the memory grew by {grown} bytes");
 }

@@ -72,7 +72,7 @@ impl Reference {
                 start += len;
                 all[start - len..start].to_vec()
             });
-            assert_eq!(start, all.len(), "{case}: {what}");
+            assert_eq!(start, all.len(), "{case}: the length of the {what}");
             made
         };
         let (found, slope) = jvp(&f, &x, &v);

@@ -292,32 +292,32 @@ fn reason(operands: &[f64], found: f64, expected: f64) -> Option<&'static str> {
 /// Functions that differ for reasons other than those of `reason`.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("one:abs", "0 at 0, as in PyTorch"),
-    ("two:l1_loss", "0 for equal operands, as in PyTorch; NaN where the value is"),
+    ("two:l1_loss", "0 for equal operands, as in PyTorch; NaN where the value is NaN"),
     ("two:copysign", "0 where the first operand is 0, as in PyTorch"),
     ("one:softsign", "the derivative of `|x|` at 0 is 0"),
     ("one:leaky_relu", "the slope of the negative side at 0, as in PyTorch"),
     ("one:celu", "higher derivatives at 0 are those of one side"),
-    ("two:fmax", "equal operands have half each"),
-    ("two:fmin", "equal operands have half each"),
+    ("two:fmax", "each of two equal operands gets half of the derivative"),
+    ("two:fmin", "each of two equal operands gets half of the derivative"),
     ("two:hypot", "0 at the origin; JAX has other derivatives for equal operands, and none for large ones"),
     ("line:norm_1", "0 where an element is 0"),
     ("line:norm_inf", "0 for a zero vector"),
-    ("line:cummax", "the last of equal elements, as in PyTorch"),
+    ("line:cummax", "the last of equal elements gets the derivative, as in PyTorch"),
     ("two:xlogy", "no logarithm of a negative number is taken where the factor is 0"),
-    ("two:rem", "NaN where the value is"),
-    ("one:acosh", "NaN where the value is"),
-    ("two:huber_loss", "NaN where the value is"),
+    ("two:rem", "NaN where the value is NaN"),
+    ("one:acosh", "NaN where the value is NaN"),
+    ("two:huber_loss", "NaN where the value is NaN"),
     (
         "two:bce_with_logits_loss",
-        "of infinite logits and targets; higher derivatives for targets outside of 0 to 1",
+        "infinite logits and targets; higher derivatives for targets outside of 0 to 1",
     ),
     ("line:prod", "second derivatives of infinite products: the finite factors are added up first"),
     (
         "two:logaddexp",
-        "of equal infinities, each gets half; JAX counts +inf as 0, and gives one of two equal large operands all of the derivative",
+        "each of two equal infinities gets half of the derivative; JAX counts +inf as 0, and gives one of two equal large operands all of the derivative",
     ),
     ("line:logcumsumexp", "infinite elements get all of the derivative; JAX counts +inf as 0"),
-    ("one:sinc", "JAX cuts the series near 0"),
+    ("one:sinc", "JAX truncates the series near 0"),
     ("one:cbrt", "at 0, a factor of higher derivatives is 0, and 0 times anything is 0"),
     ("two:atan2", "exact where the sum of the squares underflows"),
     ("two:div", "exact where the square of the divisor underflows"),
@@ -331,12 +331,12 @@ type Differing = BTreeMap<String, Vec<(usize, usize, f64)>>;
 
 /// The operands of the number at this position.
 fn operands(case: &str, order: usize, at: usize, len: usize) -> Vec<f64> {
-    match case.split_once(':').expect("a group and a name").0 {
+    match case.split_once(':').expect("a case has a group and a name").0 {
         "one" => vec![POINTS[at]],
         "two" => vec![PAIRS[at / PAIRS.len()], PAIRS[at % PAIRS.len()]],
         _ => {
             let each = len / LINES.len();
-            assert!(order == 0 || each == 4, "a derivative for each element");
+            assert!(order == 0 || each == 4, "{case}: {each} derivatives instead of 4");
             LINES[at / each].to_vec()
         }
     }
@@ -370,7 +370,7 @@ fn differing(reference: &Value) -> Differing {
     }
     assert!(unknown.is_empty(), "{unknown}");
     for (case, _) in DIFFERENCES {
-        assert!(all.contains_key(*case), "{case} does not differ");
+        assert!(all.contains_key(*case), "`DIFFERENCES` lists {case}, which does not differ");
     }
     all
 }
@@ -390,7 +390,7 @@ fn text(differing: &Differing) -> String {
     format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
 }
 
-/// Checks that the differing numbers are the reviewed ones.
+/// Checks that the differing numbers are those of `special_own.json`.
 fn check(reference: &Value) {
     let found = differing(reference);
     if std::env::var_os("UPDATE").is_some() {
@@ -402,7 +402,7 @@ fn check(reference: &Value) {
     for (case, numbers) in known.as_object().expect("the file is a JSON object") {
         let differing = found.get(case).map_or(0, Vec::len);
         if differing < count(numbers) {
-            wrong += &format!("{case}: {differing} of {} numbers differ\n", count(numbers));
+            wrong += &format!("{case}: {differing} numbers instead of {} differ\n", count(numbers));
         }
     }
     for (case, numbers) in &found {
@@ -417,7 +417,9 @@ fn check(reference: &Value) {
         for &(order, at, found) in numbers {
             match known.get(&(order, at)) {
                 Some(&known) if near(found, known) => {}
-                known => wrong += &format!("{case}, order {order}, number {at}: {found:?}, not {known:?}\n"),
+                known => {
+                    wrong += &format!("{case}, order {order}, number {at}: {found:?} instead of {known:?}\n")
+                }
             }
         }
     }

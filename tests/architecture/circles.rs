@@ -36,7 +36,7 @@ const EXCEPTIONS: [Exception; 2] = [
             "types/set/union.rs",
             "types/size.rs",
         ],
-        because: "a set is made of dims, `Rest<B>` is a dim made of a set, and a prime is one made of a dim",
+        because: "a set is made of dims, `Rest<B>` is a dim made of a set, and a prime is a dim made of a dim",
     },
     Exception {
         krate: "dims-core",
@@ -79,7 +79,10 @@ fn files_import_in_one_direction() {
 /// The folders of the workspace's crates that have a `src/lib.rs`.
 fn members() -> Vec<String> {
     let manifest = include_str!("../../Cargo.toml");
-    let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).expect("members");
+    let members = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("members = "))
+        .expect("the manifest lists the members");
     let folders = members.split('"').skip(1).step_by(2).map(str::to_owned);
     folders.filter(|folder| files(folder).contains_key("lib.rs")).collect()
 }
@@ -110,8 +113,10 @@ type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 /// A path through a re-export is an import of the file that declares the item. The re-export itself
 /// is an import only if its file uses the item.
 fn imports(texts: &BTreeMap<String, String>) -> Imports {
-    let files: BTreeMap<&str, syn::File> =
-        texts.iter().map(|(file, text)| (&**file, syn::parse_file(text).expect("Rust"))).collect();
+    let files: BTreeMap<&str, syn::File> = texts
+        .iter()
+        .map(|(file, text)| (&**file, syn::parse_file(text).expect("the file is valid Rust")))
+        .collect();
     let mut scopes = Scopes::default();
     for (file, parsed) in &files {
         Declarations { file, module: module_of(file), scopes: &mut scopes }.visit_file(parsed);

@@ -29,5 +29,5 @@ fn tensor_knows_each_elementwise_method() {
     let calls = fs::read_to_string(root.join("dims-macros/src/comprehension/calls.rs")).unwrap();
     let missing: Vec<&&str> =
         methods.iter().filter(|name| !calls.contains(&format!("(\"{name}\", "))).collect();
-    assert!(missing.is_empty(), "missing in `UNARY` or `BINARY`: {missing:?}");
+    assert!(missing.is_empty(), "missing in `UNARY` or `BINARY` of calls.rs: {missing:?}");
 }

@@ -83,7 +83,7 @@ const CORE: Crate = Crate {
         "types/dim.rs",      // an impl of `Sync` that never holds, for its message
         "storage/",          // memory
         "foreign/source.rs", // memory of other crates' arrays
-        "file/mapped.rs",    // files in the address space
+        "file/mapped.rs",    // files mapped into memory
     ],
 };
 
@@ -103,7 +103,7 @@ fn imports_go_down() {
         }
         for module in krate.layers.iter().copied().flatten() {
             if !source.modules().contains(module) {
-                writeln!(wrong, "{}: there is no `{module}`, which is listed as a layer", krate.name)
+                writeln!(wrong, "{}: there is no module `{module}`, which is listed in a layer", krate.name)
                     .unwrap();
             }
         }
@@ -120,9 +120,9 @@ fn imports_go_down() {
                 continue;
             }
             write!(wrong, "{}: {file} imports `{path}`, so `{from}` imports `{to}`, ", krate.name).unwrap();
-            wrong += if to_a_leaf { "which nothing is to import" } else { "which is above it" };
+            wrong += if to_a_leaf { "which is a leaf" } else { "which is above it" };
             if let Some(way) = source.way(to, from) {
-                write!(wrong, "; this is a circle: {from} -> {}", way.join(" -> ")).unwrap();
+                write!(wrong, "; this is a cycle: {from} -> {}", way.join(" -> ")).unwrap();
             }
             wrong.push('\n');
         }
@@ -136,9 +136,9 @@ fn unsafe_stands_where_it_may() {
     for krate in &CRATES {
         for (file, text) in files(krate.name) {
             let may = krate.may_be_unsafe.iter().any(|place| file.starts_with(place));
-            let tokens: TokenStream = text.parse().expect("Rust");
+            let tokens: TokenStream = text.parse().expect("the file is valid Rust");
             if !may && tokens_contain(tokens, "unsafe") {
-                writeln!(wrong, "{}: {file} has `unsafe`", krate.name).unwrap();
+                writeln!(wrong, "{}: {file} must not contain `unsafe`", krate.name).unwrap();
             }
         }
     }
@@ -148,7 +148,10 @@ fn unsafe_stands_where_it_may() {
 #[test]
 fn the_root_shows_folders() {
     let root: Vec<_> = files(CORE.name).into_keys().filter(|file| !file.contains('/')).collect();
-    assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
+    assert!(
+        root.len() <= FILES_AT_THE_ROOT,
+        "dims-core/src has more than {FILES_AT_THE_ROOT} files beside its folders: {root:?}"
+    );
 }
 
 /// The root modules of a crate, and the imports between them.
@@ -226,7 +229,7 @@ impl Source {
 
 /// The root module that contains a file.
 fn first(file: &str) -> String {
-    file.split('/').next().expect("a name").trim_end_matches(".rs").to_owned()
+    file.split('/').next().expect("the file has a name").trim_end_matches(".rs").to_owned()
 }
 
 /// The target of an alias for another crate.
@@ -236,15 +239,15 @@ const OUTSIDE: &str = "another crate";
 /// that `crate::brand` is in `types`. Exported macros have their names there too.
 fn aliases(files: &BTreeMap<String, String>, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut aliases = BTreeMap::new();
-    for item in syn::parse_file(&files["lib.rs"]).expect("Rust").items {
+    for item in syn::parse_file(&files["lib.rs"]).expect("the file is valid Rust").items {
         let syn::Item::Use(item) = item else { continue };
         for Used { path, .. } in used(&item.tree) {
             let to = if modules.contains(&path[0]) { &path[0] } else { OUTSIDE };
-            aliases.insert(path.last().expect("a name").clone(), to.to_owned());
+            aliases.insert(path.last().expect("the path has a name").clone(), to.to_owned());
         }
     }
     for (file, text) in files {
-        for item in syn::parse_file(text).expect("Rust").items {
+        for item in syn::parse_file(text).expect("the file is valid Rust").items {
             if let syn::Item::Macro(syn::ItemMacro { ident: Some(name), attrs, .. }) = item
                 && attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"))
             {

@@ -14,7 +14,7 @@ const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),
     ("notes for plans", &["note", "aside"]),
-    ("whether anybody listens", &["is_active", "is_heard", "is_known", "is_traced", "traced"]),
+    ("checks for listeners", &["is_active", "is_heard", "is_known", "is_traced", "traced"]),
 ];
 
 #[test]
@@ -25,7 +25,7 @@ fn operators_say_what_is_to_run() {
             continue;
         }
         let mut words = Vec::new();
-        words_of(text.parse().expect("Rust"), &mut words);
+        words_of(text.parse().expect("the file is valid Rust"), &mut words);
         for (what, names) in LEFT_TO_EXECUTE {
             for &name in names {
                 let is_named = (0..words.len()).any(|at| words[at] == name && is_left(&words, at));

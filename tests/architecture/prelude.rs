@@ -13,14 +13,14 @@ const MODULES_AT_THE_ROOT: usize = 15;
 
 #[test]
 fn the_prelude_is_short() {
-    let file = syn::parse_file(include_str!("../../src/lib.rs")).expect("Rust");
+    let file = syn::parse_file(include_str!("../../src/lib.rs")).expect("the file is valid Rust");
     let prelude = file.items.iter().find_map(|item| match item {
         syn::Item::Mod(module) if module.ident == "prelude" => module.content.as_ref(),
         _ => None,
     });
     let mut names = BTreeSet::new();
     for item in &prelude.expect("there is a prelude").1 {
-        let syn::Item::Use(item) = item else { panic!("the prelude has only `use` lines") };
+        let syn::Item::Use(item) = item else { panic!("an item of the prelude is not a `use`") };
         if !is_optional(&item.attrs) {
             names.extend(used(&item.tree).into_iter().map(|used| used.name).filter(|name| name != "_"));
         }
@@ -35,7 +35,7 @@ fn the_prelude_is_short() {
 
 #[test]
 fn the_root_is_short() {
-    let file = syn::parse_file(include_str!("../../src/lib.rs")).expect("Rust");
+    let file = syn::parse_file(include_str!("../../src/lib.rs")).expect("the file is valid Rust");
     let mut modules = BTreeSet::new();
     for item in &file.items {
         let (attributes, names) = match item {

@@ -11,13 +11,16 @@ use syn::visit::{self, Visit};
 pub fn files(crate_name: &str) -> BTreeMap<String, String> {
     fn walk(folder: &Path, root: &Path, into: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).expect("the folder is there") {
-            let path: PathBuf = entry.expect("an entry").path();
+            let path: PathBuf = entry.expect("the entry can be read").path();
             if path.is_dir() {
                 walk(&path, root, into);
             } else if path.extension().is_some_and(|ext| ext == "rs") {
-                let name =
-                    path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
-                into.insert(name, fs::read_to_string(&path).expect("text"));
+                let name = path
+                    .strip_prefix(root)
+                    .expect("the file is below the root")
+                    .to_string_lossy()
+                    .replace('\\', "/");
+                into.insert(name, fs::read_to_string(&path).expect("the file is text"));
             }
         }
     }
@@ -58,7 +61,7 @@ fn note_used(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut Vec<Used>
         }
         syn::UseTree::Name(item) => {
             let path = path(so_far, &item.ident.to_string());
-            into.push(Used { name: path.last().expect("a name").clone(), path });
+            into.push(Used { name: path.last().expect("the path has a name").clone(), path });
         }
         syn::UseTree::Rename(item) => {
             let path = path(so_far, &item.ident.to_string());

@@ -65,20 +65,20 @@ fn traits_are_sealed() {
     let mut open: BTreeSet<&str> = OPEN_TRAITS.iter().copied().flatten().copied().collect();
     for (file, text) in files("dims-core") {
         let mut traits = Traits::default();
-        traits.visit_file(&syn::parse_file(&text).expect("Rust"));
+        traits.visit_file(&syn::parse_file(&text).expect("the file is valid Rust"));
         for name in traits.open {
             if !open.remove(name.as_str()) {
-                writeln!(wrong, "dims-core/src/{file}: `{name}` is not sealed, and is not listed as open")
+                writeln!(wrong, "dims-core/src/{file}: `{name}` is not sealed, but is not listed as open")
                     .unwrap();
             }
         }
     }
     for name in open {
-        writeln!(wrong, "`{name}` is listed as open, and is not there or is sealed").unwrap();
+        writeln!(wrong, "`{name}` is listed as open, but does not exist or is sealed").unwrap();
     }
     assert!(
         wrong.is_empty(),
-        "the traits that users may implement are listed at the top of tests/architecture/traits.rs\n{wrong}"
+        "the traits that are not sealed are listed at the top of tests/architecture/traits.rs\n{wrong}"
     );
 }
 

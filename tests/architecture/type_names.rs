@@ -19,7 +19,7 @@ fn types_have_names_of_their_own() {
         for name in crates {
             let files: Vec<_> = files(name)
                 .into_iter()
-                .map(|(file, text)| (file, syn::parse_file(&text).expect("Rust")))
+                .map(|(file, text)| (file, syn::parse_file(&text).expect("the file is valid Rust")))
                 .collect();
             let mut stand_ins = BTreeSet::new();
             for (file, parsed) in &files {
@@ -43,7 +43,7 @@ fn types_have_names_of_their_own() {
             }
         }
     }
-    assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these\n{wrong}");
+    assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these types\n{wrong}");
 }
 
 /// The types and traits that a file declares, including those in rules and calls of macros.

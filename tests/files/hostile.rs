@@ -223,7 +223,7 @@ fn archives_with_other_elements_than_their_headers_say() {
     };
     let mut file = archive(&header("<f4", "2, 3"), &[0; 24]);
     assert_eq!(file.load_as::<f32, _>("w", (Out, In)).unwrap().sum((Out, In)).order(()), 0.0);
-    // Far more bytes than there should be. They are not unpacked.
+    // Far more bytes than the header says. They are not unpacked.
     let mut file = archive(&header("<f4", "2, 3"), &vec![0; 1 << 20]);
     for error in [file.get("w").err(), file.load_as::<f32, _>("w", (Out, In)).err()] {
         assert_eq!(error.unwrap().to_string(), "not a valid file: `w` is longer than its header says");

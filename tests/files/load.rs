@@ -77,7 +77,7 @@ fn faults(tensors: &[(&str, &[usize])]) -> String {
     let bytes = anonymous(tensors);
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(2)).unwrap();
-    weights.load::<Network<'_>>().err().expect("something is wrong").to_string()
+    weights.load::<Network<'_>>().err().expect("an error").to_string()
 }
 
 /// The dims of a type alias are known from an attribute.

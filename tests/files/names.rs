@@ -136,8 +136,7 @@ fn roles_are_checked() {
          Channel) were asked for: `Row` has the role Pixel in the file, which is not DATA_TIME"
     );
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
-    // As when renaming a dim: a role is not accepted for a finer one, and data and filter channels
-    // count as the same role.
+    // A role is not accepted for a finer role. Data and filter channels count as the same role.
     let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());

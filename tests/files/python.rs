@@ -1,5 +1,5 @@
-//! Exchanges files with the real Python packages, in both directions. Skipped with a notice if they
-//! are missing. Set `PYTHON` to choose an interpreter.
+//! Exchanges files with the real Python packages, in both directions. If a package is missing, its
+//! test is skipped with a notice. Set `PYTHON` to choose an interpreter.
 
 use super::{In, Out, counted};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn python(dir: &Path, packages: &str, script: &str) -> bool {
             true
         }
         _ => {
-            eprintln!("skipped: {python} has no {packages}");
+            eprintln!("skipped: {python} cannot import {packages}");
             false
         }
     }

@@ -223,8 +223,7 @@ fn arrays_have_no_names() {
     }
 }
 
-/// Floats of eight bits are loaded as bytes. `element_type` returns the name of the type in the
-/// file.
+/// `element_type` returns the name of the type in the file.
 #[test]
 fn floats_of_eight_bits_are_bytes() {
     use ::safetensors::Dtype;
@@ -233,12 +232,12 @@ fn floats_of_eight_bits_are_bytes() {
     for (dtype, name) in [(Dtype::F8_E4M3, "F8_E4M3"), (Dtype::F8_E5M2, "F8_E5M2")] {
         let array = Array::new(dtype, vec![2, 3], &bytes).expect("the sizes fit");
         let file = ::safetensors::serialize([("x", array)], None).expect("the array is well-formed");
-        let file = safetensors::SafetensorsReader::new(&file).expect("a file");
-        let entry = file.get("x").expect("the tensor");
+        let file = safetensors::SafetensorsReader::new(&file).expect("the file is well-formed");
+        let entry = file.get("x").expect("the tensor is in the file");
         assert_eq!(entry.element_type(), name);
-        let x: Tensor<u8, (Out, In)> = entry.load_as((Out, In)).expect("bytes");
+        let x: Tensor<u8, (Out, In)> = entry.load_as((Out, In)).expect("the elements are bytes");
         assert_eq!(x.order((Out, In)), ndarray::array![[0x38, 0x40, 0xb8], [0x7f, 0x00, 0x01]]);
-        let error = entry.load_as::<f32, _>((Out, In)).expect_err("no `f32`").to_string();
+        let error = entry.load_as::<f32, _>((Out, In)).expect_err("the element types differ").to_string();
         assert!(error.contains(&format!("has elements of type {name} in the file")), "{error}");
     }
 }

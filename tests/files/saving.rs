@@ -66,7 +66,7 @@ fn a_failure_leaves_the_old_file() {
     assert!(limited.status.success(), "{}", String::from_utf8_lossy(&limited.stdout));
     assert!(String::from_utf8_lossy(&limited.stdout).contains("1 passed"));
     assert_eq!(names(folder.path()), ["0", "1", "2", "3", "4"]);
-    assert!(read() == before, "the files are as they were");
+    assert!(read() == before, "a file has changed");
 }
 
 #[test]

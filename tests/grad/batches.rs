@@ -153,7 +153,6 @@ mod per_example {
         check(|(w, b, x): &(W, B, X)| repeated(w, b, x), &(w(), b(), x()));
     }
 
-    /// With `Rest` in the signature.
     fn energies<R: Dims>(x: &Tensor<f64, (Feat, Rest<R>)>) -> Tensor<f64, (Feat, Rest<R>)> {
         grad(|x| x.powi(3).sum(Feat), x)
     }

@@ -21,7 +21,7 @@ fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
     let text = message(f);
     let place = text.split("(at tests/grad/errors.rs:").nth(1).and_then(|rest| rest.split(':').next());
     let line = place.and_then(|line| line.parse().ok());
-    (text.clone(), line.unwrap_or_else(|| panic!("no line of this file: {text}")))
+    (text.clone(), line.unwrap_or_else(|| panic!("the message names no line of this file: {text}")))
 }
 
 /// Checks that the gradient of a function is refused, and that the error names the operation and a
@@ -202,7 +202,6 @@ fn a_parameter_that_is_not_used() {
     };
     let slope = grad(through, &model()).scale.expect("there is a scale");
     assert_eq!(slope.order(Class), ndarray::array![0.0, 0.0, 0.0]);
-    // One of several parameters.
     let (text, _) = panic_of(|| value_and_grad(|(x, _)| x.sum((I, J)), (&x(), &x())));
     assert!(text.contains("the parameter `1`"), "{text}");
     let (text, _) = panic_of(|| grad(|_| full((), 1.0), &x()));

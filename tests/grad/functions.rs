@@ -535,7 +535,7 @@ mod operations {
         }
     }
 
-    /// Compares first derivatives in reverse and forward mode with differences.
+    /// Compares first derivatives in reverse and forward mode with finite differences.
     #[track_caller]
     fn check_first<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
         let v = noise(at, 5);
@@ -745,7 +745,7 @@ mod cuts {
         };
         check(two, &both.0);
         check(|x: &Matrix| two(x).1, &both.0);
-        // The pull-back decides the gradient, even if the function has another one.
+        // The pull-back decides the gradient, even if the function's own gradient differs.
         let dx =
             grad(|x| custom_vjp(|x| x.round().eval(), |_, _, dy| (dy * 3.0).eval(), x).sum((I, J)), &both.0);
         assert!(dx.order((I, J)).iter().all(|&dx| dx == 3.0));
@@ -908,7 +908,7 @@ mod in_place {
         let gradient = (-1.0 * &w).eval();
         Sgd::new(1.0).step(&mut w, &gradient);
         assert_eq!((2.0 * kept.detach()).order((I, J)), w.order((I, J)));
-        // Two fields that share memory are two variables.
+        // Two tensors that share memory are two variables.
         let mut both = [constant.clone(), constant];
         let [one, other] = grad(|[a, b]| (a * b * b).sum((I, J)), &mut both);
         assert_close("the first", &one, &(&both[0]).square().eval());

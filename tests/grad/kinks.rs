@@ -32,7 +32,7 @@ fn assert_same(found: &[f64], expected: &[f64]) {
     let same = |(a, b): (&f64, &f64)| a.is_nan() && b.is_nan() || a == b || (a - b).abs() < 1e-12;
     assert!(
         found.len() == expected.len() && found.iter().zip(expected).all(same),
-        "{found:?} is not {expected:?}"
+        "{found:?} instead of {expected:?}"
     );
 }
 
@@ -92,7 +92,7 @@ fn products_with_small_factors() {
     assert_same(&third, &[0.0, -0.5_f64.sin() * 1.5_f64.sin(), 0.5_f64.cos() * 1.5_f64.cos()]);
 }
 
-/// Functions that are smooth although their derivative contains a comparison.
+/// Functions that are smooth although their derivatives contain comparisons.
 #[test]
 fn smooth_at_zeros() {
     let x = from_vec((I.of(2), J.of(3)), vec![0.0, 2.0, 0.5, -1.0, 0.0, 0.7]);
@@ -120,7 +120,7 @@ fn smooth_at_zeros() {
     }
 }
 
-/// The table of kinks in the guide.
+/// The first entries of the table of kinks in `docs/book/src/gradients.md`.
 #[test]
 fn kinks_have_the_slopes_of_the_table() {
     for step in [1e-3, 0.0] {
@@ -269,7 +269,7 @@ fn masked_queries() {
     );
 }
 
-/// Masked attention with several tiles of queries, one of which has no key.
+/// Masked attention with several tiles of queries. In one tile, no query has a key.
 #[test]
 fn masked_tiles() {
     type Rows<D> = Tensor<f64, (D, Feat)>;
@@ -305,7 +305,7 @@ fn with(value: f64) -> (Lines, Line) {
 #[track_caller]
 fn assert_finite<S: Dims>(name: &str, value: f64, gradient: &Named<f64, S>) {
     let finite = gradient.memory().iter().all(|slope| slope.is_finite());
-    assert!(finite, "{name} of a line with {value}: {:?}", gradient.memory());
+    assert!(finite, "the gradient of {name} is not finite for {value}: {:?}", gradient.memory());
 }
 
 /// In the chain rule, 0 times anything is 0: an element that does not affect the loss has no

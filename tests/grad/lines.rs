@@ -12,7 +12,8 @@ type X = Tensor<f64, (I, J, K)>;
 /// Sizes of `I`, `J` and `K`, including 0, 1 and 600.
 const SIZES: [[usize; 3]; 5] = [[2, 5, 3], [3, 1, 2], [2, 0, 3], [1, 600, 1], [1, 2, 600]];
 
-/// Elements between -2 and 2, in no particular order, none near 0 or near another element.
+/// Elements between -2 and 2, in no particular order, none near 0. No two of the first 5003
+/// elements are near each other.
 fn tensor(sizes: [usize; 3], seed: usize) -> X {
     let [i, j, k] = sizes;
     let at = |at: usize| (at + 1009 * seed) * 3571 % 5003;
@@ -69,7 +70,7 @@ fn shared_cotangents_are_not_overwritten() {
         let expected = (&first + &pull_softmax(&dy)).eval();
         let both = pull_both(&dy);
         for (found, expected) in elements(&both).into_iter().zip(elements(&expected)) {
-            assert!((found - expected).abs() <= 1e-13, "{name}: {found} is not {expected}");
+            assert!((found - expected).abs() <= 1e-13, "{name}: {found} instead of {expected}");
         }
         assert_eq!(elements(&dy), before, "{name}");
     }
@@ -230,7 +231,7 @@ fn norms() {
         }
     }
     checked(&|x| (x.norm(J) * x.norm((I, K)) * x).eval());
-    // With `p = 0`, the norm is a count, which has no slope.
+    // With `p = 0`, the norm is a count, whose slope is 0.
     check(|x: &X| (x.norm_p(J, 0.0) * x).eval(), &tensor([2, 5, 3], 1));
     let zero = zeros::<f64, _>(I.of(3));
     for p in [1.0, 2.0, 3.0] {
@@ -445,7 +446,7 @@ fn attention_in_tiles() {
     }
 }
 
-/// Each tile shrinks to the keys from the first to the last that one of its queries attends to.
+/// Each tile covers only the keys between the first and the last that its queries attend to.
 #[test]
 fn attention_in_windows() {
     for [heads, queries, keys] in [[3, 300, 220], [1, 65, 90], [2, 128, 30]] {

@@ -33,7 +33,7 @@ fn chains_of_functions() {
     let found = dx.order(I);
     assert!(
         found.iter().zip(&expected).all(|(a, b): (&f64, &f64)| (a - b).abs() < 1e-12),
-        "{found} {expected}"
+        "{found} instead of {expected}"
     );
 }
 
@@ -176,7 +176,6 @@ fn integers() {
     assert!(error.starts_with("no input of the gradient has float elements (at "), "{error}");
 }
 
-/// Results of a call are constants once the call has ended.
 #[test]
 fn results_of_calls_that_have_ended_are_plain() {
     let x = line();
@@ -228,8 +227,8 @@ fn results_of_calls_that_have_ended_are_plain() {
     assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
 }
 
-/// A recorded program that solves with the result of a call that has ended holds this result as a
-/// constant, without the steps that computed it.
+/// A recorded program holds the result of an ended call as a constant, without the steps that
+/// computed it.
 #[cfg(feature = "linalg")]
 #[test]
 fn matrices_of_calls_that_have_ended_are_constants() {

@@ -1,4 +1,4 @@
-//! The macros among other code: names, lints, and other macros.
+//! The macros in users' code: name clashes, lints, and use within other macros.
 
 mod in_macro_rules;
 mod names;

@@ -63,7 +63,7 @@ fn operands_on_the_right_at_computed_places() {
         assert_elements(&found, |a, b| x[[a, b]] * table[ids[a]]);
         let outside = [3usize, 4, 0];
         let result = (x.at((i, j)) * table.at(outside.at(i))).try_order((i, j));
-        assert_eq!(result.is_err(), len > 0, "an index of 4 in 4 elements");
+        assert_eq!(result.is_err(), len > 0, "index 4 of an axis of size 4, for rows of {len} elements");
     }
 }
 
@@ -122,7 +122,7 @@ fn all_pairs_of_rows() {
     }
 }
 
-/// Pairs of rows for each position of another dim, over two dims, and in double precision.
+/// Pairs of rows for each position of another dim, summed over two dims in double precision.
 #[test]
 fn batches_of_pairs_of_rows() {
     let a = Array4::from_shape_fn((3, 5, 4, 37), |(n, x, y, z)| ((5 * n + 3 * x + 7 * y + z) % 40) as f64);
@@ -259,8 +259,8 @@ fn products_into_reversed_memory() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
-/// Rows that are aligned alike are read in pairs. The cases include an odd number of rows, rows
-/// backwards, gaps, and rows longer than the part that is summed at once.
+/// Rows that are aligned alike are read in pairs. The cases include an odd number of rows, rows in
+/// reverse order, gaps, and rows longer than the part that is summed at once.
 #[test]
 fn large_matrices_by_vectors() {
     // Small integers, whose sums are exact in any order.
@@ -394,13 +394,13 @@ fn normalized_lines() {
                     |found: f32, exact: f64| (f64::from(found) - exact).abs() <= 1e-5 * exact.abs().max(1.0);
                 assert!(
                     close(plain[[row, at]], exact),
-                    "{} for {exact} at {row}, {at} of {len}",
+                    "{} instead of {exact} at {row}, {at} of {len}",
                     plain[[row, at]]
                 );
                 let exact = exact * f64::from(gain[at]) + f64::from(bias[at]);
                 assert!(
                     close(affine[[row, at]], exact),
-                    "{} for {exact} at {row}, {at} of {len}",
+                    "{} instead of {exact} at {row}, {at} of {len}",
                     affine[[row, at]]
                 );
             }
@@ -447,7 +447,10 @@ fn running_sums_of_many_elements_end_where_their_sum_is() {
     let x = steps.at((j, i));
     let (running, sum) = (x.cumsum(i).index(i, 999_999).order(j), x.sum(i).order(j));
     for (running, sum) in running.iter().zip(&sum) {
-        assert!((running - 500.0).abs() < 1e-3 && (sum - 500.0).abs() < 1e-3, "{running} and {sum}");
+        assert!(
+            (running - 500.0).abs() < 1e-3 && (sum - 500.0).abs() < 1e-3,
+            "{running} and {sum} instead of 500"
+        );
     }
     let logs = x.logcumsumexp(i).index(i, 999_999).order(j);
     let exact = 5e-4 + 1e6_f32.ln();

@@ -1,4 +1,5 @@
-//! Inputs larger than those of random cases: several tiles, and larger than the caches.
+//! Inputs larger than those of random cases: rows of several tiles, and results that bypass the
+//! caches.
 
 mod kernels;
 mod memory;

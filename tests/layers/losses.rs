@@ -23,10 +23,9 @@ fn weights() -> Tensor<f64, (Class,)> {
     from_vec(Class.of(4), vec![0.5, 2.0, 1.0, 0.0])
 }
 
-/// The results of a case.
 fn reference(case: &str) -> Vec<Vec<f64>> {
-    let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
-    serde_json::from_value(all[case].clone()).expect("lists of numbers")
+    let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the file is JSON");
+    serde_json::from_value(all[case].clone()).expect("the results are lists of numbers")
 }
 
 #[track_caller]
@@ -40,7 +39,7 @@ fn near(found: impl IntoIterator<Item = f64>, expected: &[f64], what: &str) {
 
 fn compare<W: ClassWeights<f64, Class> + Clone>(name: &str, options: CrossEntropy<i64, W>) {
     let (logits, labels) = given(options.ignore_index.is_some());
-    let [each, mean, gradient] = &reference(name)[..] else { panic!("three results of {name}") };
+    let [each, mean, gradient] = &reference(name)[..] else { panic!("{name} does not have three results") };
     let losses = logits.cross_entropy_with(Class, &labels, options.clone());
     near(losses.each().view().order(Batch), each, name);
     near([losses.mean(Batch).order(())], mean, name);
@@ -117,7 +116,7 @@ fn options_that_make_no_sense_are_refused() {
         refused(CrossEntropy::new().ignore_index(-1).label_smoothing(1.5)).unwrap(),
         "`cross_entropy` with the label smoothing 1.5: it must be between 0 and 1"
     );
-    let out_of_range = refused(CrossEntropy::new()).expect("the label -1 counts");
+    let out_of_range = refused(CrossEntropy::new()).expect("the label -1 is refused");
     assert!(out_of_range.contains("index -1 of dim `Class` is out of range"), "{out_of_range}");
 }
 
@@ -130,7 +129,7 @@ fn each_class_has_a_weight() {
         let weights = ones::<f64, _>(Class.of(count));
         let options = CrossEntropy::new().weights(&weights).label_smoothing(smoothing);
         let error = logits.try_cross_entropy_with(Class, &labels, options);
-        let error = error.expect_err("other weights than classes").to_string();
+        let error = error.expect_err("the sizes of `Class` differ").to_string();
         assert!(error.starts_with("dim `Class` has size 4 (at "), "{error}");
         assert!(error.contains(&format!("given size {count} (at {}:{line}:", file!())), "{error}");
         assert!(!error.contains("dims-core"), "{error}");
@@ -158,7 +157,7 @@ fn targets_have_the_sizes_of_the_predictions() {
     assert!(error.contains(&format!("given size 5 (at {}:{line}:", file!())), "{error}");
 }
 
-/// Recorded functions take other labels and weights.
+/// A recorded loss can be called with other labels and weights.
 #[test]
 fn the_cross_entropy_with_options_is_recorded() {
     type Labels = Tensor<i64, (Batch,)>;

@@ -1,5 +1,5 @@
 //! The layers of `nn`, compared with PyTorch's (`reference.json`, written by `reference.py`), and
-//! their gradients with differences.
+//! their gradients with finite differences.
 
 #![cfg(any(feature = "safetensors", feature = "pjrt"))]
 
@@ -56,7 +56,7 @@ fn element(k: usize, at: usize) -> f64 {
 
 fn array<D: typed_dims::creation::create::SizedDims>(k: usize, dims: D) -> Named<f64, D::Set> {
     let mut places = 0..;
-    from_fn(dims, |_| element(k, places.next().expect("there are as many places")))
+    from_fn(dims, |_| element(k, places.next().expect("the range has no end")))
 }
 
 /// The layer whose weights are the arrays 0, 1, .., with these names and sizes.
@@ -68,7 +68,7 @@ fn loaded<M: for<'a> Load<'a>>(arrays: &[(&str, &[usize])]) -> M {
         (*name, Array::new(Dtype::F64, sizes.to_vec(), bytes).expect("the sizes fit"))
     });
     let bytes = serialize(views, None).expect("the arrays are well-formed");
-    let file = SafetensorsReader::new(&bytes).expect("a file");
+    let file = SafetensorsReader::new(&bytes).expect("the file is well-formed");
     Weights::of(&file).expect("there are no names of axes").load().unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -77,9 +77,9 @@ struct Expected(Vec<Vec<f64>>);
 
 impl Expected {
     fn of(case: &str) -> Self {
-        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("JSON");
-        let list = |value: &Value| value.as_array().expect("a list").clone();
-        let number = |value: Value| value.as_f64().expect("a number");
+        let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the text is JSON");
+        let list = |value: &Value| value.as_array().expect("the value is a list").clone();
+        let number = |value: Value| value.as_f64().expect("the value is a number");
         let numbers = |value: Value| list(&value).into_iter().map(number).collect();
         Expected(list(&all[case]).into_iter().map(numbers).collect())
     }
@@ -100,7 +100,7 @@ impl Expected {
 #[track_caller]
 fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
     gradients::check(&f, at);
-    assert!(recorded(&f, at), "a layer is recorded");
+    assert!(recorded(&f, at), "the layer cannot be recorded");
 }
 
 fn x() -> X {
@@ -443,7 +443,7 @@ fn constructors_draw_from_a_seed() {
 /// The text of a panic.
 fn panic_of(f: impl FnOnce()) -> String {
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
-    payload.downcast_ref::<String>().cloned().expect("a text")
+    payload.downcast_ref::<String>().cloned().expect("the message is text")
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn settings_out_of_their_range_are_refused() {
     let one = randn::<f64, _>((Batch.of(1), Channel.of(3), Row.of(1), Column.of(1)), 1);
     assert_eq!(
         panic_of(|| drop(layer.train(&one, (Batch, Row, Column)))),
-        "`batch_norm` over `Batch`, `Row`, `Column` has one value for each channel, whose variance is 0: it needs more"
+        "`batch_norm` over `Batch`, `Row`, `Column` has one value for each channel, whose variance is 0: two or more are needed"
     );
     let (_, moments) = layer.train(&x, (Batch, Row, Column));
     layer.momentum = 1.5;
@@ -486,7 +486,7 @@ fn settings_out_of_their_range_are_refused() {
             "`truncated_normal` with the deviation -1: it must be finite and 0 or more",
         ),
     ] {
-        assert_eq!(found.expect("an error").to_string(), expected);
+        assert_eq!(found.expect("the setting is refused").to_string(), expected);
     }
     assert_eq!(
         panic_of(|| drop(Rope::<Row, Column, f64>::new(Row.of(2), Column.of(2), -1.0))),

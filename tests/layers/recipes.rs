@@ -1,5 +1,5 @@
-//! The layers of the guide (`docs/book/src/layers.md`) derive `Clone`, `Parameters` and `Load`
-//! unchanged: no derive requires a bound that the struct does not have.
+//! Derives for layers like those of the guide (`docs/book/src/layers.md`): no derive requires a
+//! bound that the struct does not have.
 
 use ndarray::Array2;
 use typed_dims::file::Stored;

@@ -137,10 +137,10 @@ fn panicked(f: impl FnOnce()) -> (String, u32) {
 
     let _guard = ONE_AT_A_TIME.lock().unwrap();
     let before = take_hook();
-    set_hook(Box::new(|info| LINE.set(info.location().expect("a location").line())));
+    set_hook(Box::new(|info| LINE.set(info.location().expect("a panic has a location").line())));
     let result = catch_unwind(AssertUnwindSafe(f));
     set_hook(before);
-    let payload = result.expect_err("no panic");
+    let payload = result.expect_err("a panic");
     (*payload.downcast::<String>().expect("the message is text"), LINE.get())
 }
 
@@ -186,7 +186,6 @@ fn no_positions_are_refused() {
     assert_eq!(found, ("there are no positions along `Time`".to_owned(), line));
 }
 
-/// Errors of other layers are at the line of the call.
 #[test]
 fn errors_of_layers_are_at_the_call() {
     let norm = LayerNorm::<(Width,), f64>::new(Width.of(4));

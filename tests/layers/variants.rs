@@ -137,7 +137,7 @@ fn attention_with_dropout() {
             < 1e-12
     );
     assert_eq!(settings().dropout(1.0, 7).apply(&q, &k, &v).abs().max((Batch, Time, Feat)).order(()), 0.0);
-    let error = settings().dropout(1.5, 7).try_apply(&q, &k, &v).expect_err("no probability");
+    let error = settings().dropout(1.5, 7).try_apply(&q, &k, &v).expect_err("1.5 is not a probability");
     assert_eq!(error.to_string(), "`dropout` with the probability 1.5: it must be between 0 and 1");
     check(
         |(q, k, v): &(Heads<Time>, _, _)| -> Heads<Time> { settings().dropout(0.3, 7).apply(q, k, v) },
@@ -163,7 +163,7 @@ fn the_row_of_padding_has_no_gradient() {
     };
     let slope = grad(&by_x, &layer);
     expected.is(1, slope.weight.order((Word, Width)));
-    assert!(recorded(&by_x, &layer), "a layer is recorded");
+    assert!(recorded(&by_x, &layer), "the function of the layer is recorded");
     let fresh = Embedding::<Word, (Width,)>::new(Word.of(5), Width.of(4), 1).with_padding(2);
     assert_eq!((&fresh.weight).index(Word, 2).abs().max(Width).order(()), 0.0);
 }
@@ -185,7 +185,7 @@ fn a_batch_norm_runs_in_its_mode() {
     let y = layer.apply_in(&x, (Batch, Row, Column), &mut mode);
     let (expected, moments) = layer.train(&x, (Batch, Row, Column));
     assert_eq!(y, expected);
-    let [found] = &mode.into_moments()[..] else { panic!("one layer ran") };
+    let [found] = &mode.into_moments()[..] else { panic!("the moments are not those of one layer") };
     assert_eq!((&found.mean, &found.var), (&moments.mean, &moments.var));
     layer.remember(found);
     let mut mode = NormMode::Inference;

@@ -108,7 +108,7 @@ fn shown_and_compared() {
     assert!(laid != short);
 }
 
-/// The lengths of the loops of the only step. Fails unless rustc knew their strides.
+/// The lengths of the loops of the only step. Panics unless rustc knew the strides.
 fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     let [PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. }] = &plan.steps[..] else {
         panic!("{plan}")
@@ -179,7 +179,7 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     // Positions are counted in the order of the dims in the call, whatever the layout.
     for at in 0..24 {
         let mut a = Array3::zeros((2, 4, 3));
-        a.as_slice_mut().expect("standard layout")[at] = 1.0;
+        a.as_slice_mut().expect("the array is in standard layout")[at] = 1.0;
         let a = a.into_tensor((H, W, C));
         let x = (&a).laid((H, W, C));
         let (h, w, c) = (at / 12, at / 3 % 4, at % 3);

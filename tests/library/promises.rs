@@ -48,7 +48,7 @@ mod plans {
         let (x, w) = (x.at((Batch, C, H, W)), w.at((O, C, Kh, Kw)));
         let (y, plan) = explain(|| conv(x, w, C, (H, W), (Kh, Kw), &Window::new()));
         assert_eq!(count(&plan, |step| matches!(step, PlanStep::Product { .. })), 1, "{plan}");
-        // The overlapping windows are never written: only the result, and at most the weight.
+        // The overlapping windows are not written, only the result and at most the weight.
         let windows = 2 * 3 * 7 * 6 * 9 * size_of::<f32>();
         assert!(plan.bytes() < windows, "{plan}");
         assert_eq!(y.dims(), [("Batch", 2), ("O", 4), ("H", 7), ("W", 6)]);
@@ -320,7 +320,7 @@ mod seeds {
         let kept = dropped.iter().filter(|&&x| x != 0.0).count();
         assert!((kept as f64 / 300_000.0 - 0.75).abs() < 0.005, "{kept}");
         assert!(dropped.iter().all(|&x| x == 0.0 || (x - 4.0 / 3.0).abs() < 1e-6));
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
         assert_eq!(one.install(|| x.dropout(0.25, 3).order((H, W))), dropped);
         assert_ne!(x.dropout(0.25, 4).order((H, W)), dropped);
     }
@@ -329,7 +329,7 @@ mod seeds {
     fn normal_numbers_have_their_moments() {
         let x = &randn::<f64, _>(H.of(100_000), 1);
         let (mean, var) = (x.mean(H).order(()), x.var(H).order(()));
-        assert!(mean.abs() < 0.01 && (var - 1.0).abs() < 0.02, "{mean} {var}");
+        assert!(mean.abs() < 0.01 && (var - 1.0).abs() < 0.02, "mean {mean}, variance {var}");
     }
 }
 
@@ -412,7 +412,7 @@ mod edges {
         let expected = ndarray::Array3::from_shape_fn((2, 2, 3), |(c, h, w)| {
             let places = ndarray::indices((3, 2)).into_iter().map(|(kh, kw)| (2 * h + kh, w + 2 * kw));
             let inside = places.filter_map(|(h, w)| x.get([c, h.wrapping_sub(1), w]));
-            *inside.max().expect("a window with an element")
+            *inside.max().expect("the window has an element")
         });
         assert_eq!(found, expected);
         // A window that contains only padding is an error.
@@ -442,7 +442,7 @@ mod edges {
         let (one, none) = (ndarray::array![7i32], Array1::<i32>::zeros(0));
         let apart = Window::new().padding(2).dilation(3);
         let error =
-            one.at(H).try_max_pool(H, 2, &apart).expect_err("places 0 and 3, and the element is at 2");
+            one.at(H).try_max_pool(H, 2, &apart).expect_err("the window covers places 0 and 3, not 2");
         assert_eq!(
             error.to_string(),
             "windows along dim `H` = 1: one of 2 elements, 3 apart, would contain only padding (2)"
@@ -632,14 +632,14 @@ mod edges {
         assert!([f32::NAN].at(i).asinh().order(i)[0].is_nan());
     }
 
-    /// An integer division by 0 names the operation. Elements that a condition excludes are not
-    /// divided.
+    /// The panic of an integer division by 0 names the operation. Elements that a condition
+    /// excludes are not divided.
     #[test]
     fn integers_divided_by_zero() {
         fn message(run: impl FnOnce()) -> String {
             let payload =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("there is no value");
-            payload.downcast_ref::<String>().expect("a text").clone()
+            payload.downcast_ref::<String>().expect("the message is text").clone()
         }
         dims!(i);
         let (a, b) = ([6i32, 7, i32::MIN], [2i32, 0, -1]);
@@ -675,7 +675,7 @@ mod edges {
         assert_eq!(x.at(H).try_argsort_descending(H).unwrap().order(H), ndarray::array![1, 2, 0]);
     }
 
-    /// Each example draws different numbers, but the same ones for the same seed. All examples can
+    /// Each example draws different numbers, and the same seed draws them again. All examples can
     /// share one mask.
     #[test]
     fn dropout_draws_different_numbers_along_further_dims() {
@@ -697,7 +697,7 @@ mod edges {
         for a in 0..50 {
             for b in 0..a {
                 let both = (0..400).filter(|&i| found[[a, i]] == 0.0 && found[[b, i]] == 0.0).count();
-                assert!(both < 60, "examples {a} and {b} lack {both} of the same");
+                assert!(both < 60, "examples {a} and {b} have {both} zeros in common");
             }
         }
         let found = alike(x.at((n, H))).order((n, H));

@@ -43,14 +43,14 @@ impl Found<'_> {
     /// The condition number: the greatest singular value divided by the least nonzero one. 1 if all
     /// are 0.
     fn condition(&self) -> f64 {
-        let s = self.case.reals("singular_values").expect("all cases have these numbers");
-        let rank = self.case.real("rank").expect("all have a rank") as usize;
+        let s = self.case.reals("singular_values").expect("all cases have singular values");
+        let rank = self.case.real("rank").expect("all cases have a rank") as usize;
         if rank == 0 { 1.0 } else { s[0] / s[rank - 1] }
     }
 
     /// The greatest singular value.
     fn size(&self) -> f64 {
-        self.case.reals("singular_values").expect("all cases have these numbers")[0]
+        self.case.reals("singular_values").expect("all cases have singular values")[0]
     }
 
     #[track_caller]
@@ -59,7 +59,7 @@ impl Found<'_> {
         let error = norm(&(found - expected));
         assert!(
             error <= tolerance,
-            "{}: {what} differs by {error:e}, more than {tolerance:e}:\n{found}\nis not\n{expected}",
+            "{}: {what} differs by {error:e}, more than {tolerance:e}:\n{found}\ninstead of\n{expected}",
             self.what
         );
     }
@@ -82,10 +82,9 @@ impl Found<'_> {
         }
     }
 
-    /// Compares real numbers with the reference.
     #[track_caller]
     fn agrees_real(&self, name: &str, found: &Wide, tolerance: f64) {
-        let expected = self.case.reals(name).unwrap_or_else(|| panic!("there is no {name}"));
+        let expected = self.case.reals(name).unwrap_or_else(|| panic!("the case has no {name}"));
         assert_eq!(found.len(), expected.len(), "{}: {name}", self.what);
         for (found, expected) in found.iter().zip(expected) {
             let is_same = found.re == expected || (found.re - expected).abs() <= tolerance;
@@ -142,10 +141,15 @@ impl Found<'_> {
                 let (sign, log) = (found[0][[0, 0]], found[1][[0, 0]]);
                 let Some(expected) = self.case.numbers("slogdet") else { return };
                 let tolerance = rounding * (n as f64).sqrt() * condition;
-                assert!((sign - expected[0]).norm() <= tolerance, "{}: sign {sign}", self.what);
+                assert!(
+                    (sign - expected[0]).norm() <= tolerance,
+                    "{}: the sign {sign} instead of {}",
+                    self.what,
+                    expected[0]
+                );
                 assert!(
                     log == expected[1] || (log - expected[1]).norm() <= tolerance + rounding * log.norm(),
-                    "{}: logarithm {log} instead of {}",
+                    "{}: the logarithm {log} instead of {}",
                     self.what,
                     expected[1]
                 );
@@ -241,7 +245,7 @@ impl Found<'_> {
     #[track_caller]
     fn check_det(&self, found: Complex<f64>) {
         let Some(expected) = self.case.numbers("det") else { return };
-        let s = self.case.reals("singular_values").expect("all cases have these numbers");
+        let s = self.case.reals("singular_values").expect("all cases have singular values");
         // The largest change of the determinant if each singular value changes by the rounding.
         let error = self.rounding() * s[0];
         let own = s.iter().map(|s| s + error).product::<f64>() - s.iter().product::<f64>();
@@ -251,8 +255,8 @@ impl Found<'_> {
         let tolerance = own + of_numpy;
         let [least, most] = self.range;
         let is_near = found == expected[0] || (found - expected[0]).norm() <= tolerance;
-        // Out of the range of floats, the determinant is 0 or infinite; products of complex numbers
-        // are then NaN.
+        // Outside the range of floats, the determinant is 0 or infinite; products of complex
+        // numbers are then NaN.
         let is_too_small = expected[0].norm() < least && found.norm() <= least;
         let is_too_large = expected[0].norm() > most && !found.is_finite();
         let is_right = is_near || is_too_small || is_too_large;
@@ -277,7 +281,7 @@ impl Found<'_> {
         // If candidates for a pivot are equal, the order can differ.
         let Some(expected) = self.case.reals("order") else { return };
         if order.iter().zip(expected).all(|(own, other)| *own == other as usize) {
-            let condition = self.case.real("lu_cond").expect("the case has this number");
+            let condition = self.case.real("lu_cond").expect("the case has `lu_cond`");
             let error = rounding * condition * growth / norm(a);
             self.agrees("lower", l, error * norm(l));
             self.agrees("upper", u, error * norm(u));
@@ -304,8 +308,8 @@ impl Found<'_> {
         t
     }
 
-    /// The error bound is `m(t)^-1 |t| |found|` times the rounding of sums, where `m(t)` has the
-    /// absolute values of the elements of `t`, negative off the diagonal.
+    /// The error bound is `m(t)^-1 |t| |x|` times the rounding of sums, where `m(t)` has the
+    /// absolute values of the elements of `t`, negated off the diagonal.
     fn check_triangular(&self, side: Triangular, x: &Wide) {
         let (t, n) = (self.triangle(side), self.case.rows);
         let rounding = self.rounding();
@@ -349,7 +353,7 @@ impl Found<'_> {
         let few = 2.0 * rounding.powf(1.0 / n as f64);
         let tolerance = norm(a) * self.case.real("eig_cond").map_or(few, |own| (own * rounding).min(few));
         let mut rest: Vec<Complex<f64>> = w.iter().copied().collect();
-        for expected in self.case.numbers("eig").expect("real matrices have these") {
+        for expected in self.case.numbers("eig").expect("real matrices have eigenvalues") {
             let distance = |x: &Complex<f64>| (x - expected).norm();
             let nearest = (0..rest.len()).min_by(|&i, &j| distance(&rest[i]).total_cmp(&distance(&rest[j])));
             let found = rest.swap_remove(nearest.expect("the lengths are equal"));

@@ -1,4 +1,4 @@
-//! Exponentials of matrices with large norms, and their gradients.
+//! Exponentials of matrices with large norms, and gradients of exponentials.
 
 use crate::run::{C, Outer, R};
 use ndarray::{Array2, Array3, array};
@@ -29,7 +29,7 @@ fn gradients_of_large_and_small_cotangents() {
         let most = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         for scale in [1e-100, 1e-20, 1e5, 1e10, 1e30] {
             let error = (of(scale) / scale - &expected).iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            assert!(error <= 1e-12 * most, "{size}, {scale}: {error} of {most}");
+            assert!(error <= 1e-12 * most, "size {size}, scale {scale}: an error of {error}");
         }
     }
 }

@@ -22,16 +22,18 @@ pub struct Case {
 
 impl Case {
     pub fn all(text: &str) -> Vec<Case> {
-        let Value::Array(all) = serde_json::from_str(text).expect("JSON") else { panic!("a list") };
+        let Value::Array(all) = serde_json::from_str(text).expect("the text is JSON") else {
+            panic!("the text is not a list")
+        };
         let case = |own: Value| {
-            let size = |name: &str| own[name].as_u64().expect("a number");
-            let types = own["types"].as_str().expect("a text").to_owned();
+            let size = |name: &str| own[name].as_u64().expect("the field is a number");
+            let types = own["types"].as_str().expect("the field is text").to_owned();
             Case {
-                matrix: own["matrix"].as_str().expect("a text").to_owned(),
+                matrix: own["matrix"].as_str().expect("the field is text").to_owned(),
                 rows: size("rows") as usize,
                 columns: size("columns") as usize,
                 seed: size("seed"),
-                is_complex: own["complex"].as_bool().expect("a bool"),
+                is_complex: own["complex"].as_bool().expect("the field is a bool"),
                 is_double: types != "single",
                 is_single: types != "double",
                 results: own["results"].clone(),
@@ -86,12 +88,12 @@ impl Case {
             }),
             "growing" => numbers(rows, columns) * Complex::from(8.0),
             other => {
-                numbers(rows, columns) * Complex::from(2f64.powi(exponent(other).expect("a known matrix")))
+                numbers(rows, columns) * Complex::from(2f64.powi(exponent(other).expect("the name is known")))
             }
         }
     }
 
-    /// The greatest magnitude of an element if the matrix is scaled by a power of two, otherwise 1.
+    /// The greatest magnitude of an element if the matrix is tiny or huge, otherwise 1.
     pub fn scale(&self) -> f64 {
         exponent(&self.matrix).map_or(1.0, |_| self.a().iter().fold(0.0, |most: f64, x| most.max(x.norm())))
     }
@@ -114,8 +116,8 @@ impl Case {
     /// Numbers of a result that is real.
     pub fn reals(&self, name: &str) -> Option<Vec<f64>> {
         let number = |own: &Value| match own {
-            Value::String(text) => text.parse().expect("a number"),
-            own => own.as_f64().expect("a number"),
+            Value::String(text) => text.parse().expect("the result is a number"),
+            own => own.as_f64().expect("the result is a number"),
         };
         Some(self.results.get(name)?.as_array()?.iter().map(number).collect())
     }
@@ -129,7 +131,7 @@ impl Case {
         })
     }
 
-    /// The reason why there is no result. `None` if there is one.
+    /// The reason why there is no result. `None` if there is a result.
     pub fn refused(&self, name: &str) -> Option<&str> {
         self.results.get(name)?.as_str()
     }
@@ -158,7 +160,8 @@ fn exponent(matrix: &str) -> Option<i32> {
 fn numbers(random: &mut Random, rows: usize, columns: usize, is_complex: bool) -> Wide {
     let mut next = || ((random.next() % 257) as f64 - 128.0) / 64.0;
     let element = |_| Complex::new(next(), if is_complex { next() } else { 0.0 });
-    Array2::from_shape_vec((rows, columns), (0..rows * columns).map(element).collect()).expect("all elements")
+    Array2::from_shape_vec((rows, columns), (0..rows * columns).map(element).collect())
+        .expect("the sizes fit")
 }
 
 /// The conjugate transpose.

@@ -1,5 +1,5 @@
 //! Linear algebra compared with NumPy and SciPy, over sizes, batches, element types, memory layouts
-//! and matrices that are singular, badly scaled or have repeated values.
+//! and matrices that are singular, badly scaled or have repeated eigenvalues.
 //!
 //! `reference.json` has the numbers that `reference.py` prints. If Python has NumPy and SciPy, a
 //! test recomputes them; set `PYTHON` to choose an interpreter.
@@ -34,12 +34,12 @@ fn recomputed() -> Option<Vec<Case>> {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let run = |args: &[&str]| Command::new(&python).args(args).output();
     if !run(&["-c", "import numpy, scipy"]).is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: {python} has no numpy or no scipy");
+        eprintln!("skipped: {python} cannot import numpy and scipy");
         return None;
     }
     let output = run(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/linalg/reference.py")]).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(Case::all(&String::from_utf8(output.stdout).expect("text")))
+    Some(Case::all(&String::from_utf8(output.stdout).expect("the output is text")))
 }
 
 fn operators(case: &Case) -> Vec<Operator> {
@@ -179,7 +179,7 @@ fn general(cases: &[Case], rows: usize, columns: usize, is_complex: bool) -> Vec
 /// The matrices, stacked along one or two leading axes.
 fn stacked<T: TestElement>(matrices: &[Wide], batch: &[usize]) -> ArrayD<T> {
     let views: Vec<_> = matrices.iter().map(|own| own.view()).collect();
-    let all = ndarray::stack(Axis(0), &views).expect("all have the same shape").mapv(T::of);
+    let all = ndarray::stack(Axis(0), &views).expect("the shapes agree").mapv(T::of);
     let sizes: Vec<usize> = batch.iter().copied().chain(all.shape()[1..].iter().copied()).collect();
     all.into_shape_with_order(IxDyn(&sizes)).expect("the sizes fit")
 }

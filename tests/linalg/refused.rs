@@ -49,7 +49,7 @@ fn fine(size: usize) -> Wide {
 #[track_caller]
 fn assert_message(found: Result<Vec<ArrayD<Complex<f64>>>, DimError>, expected: &str) {
     match found {
-        Ok(_) => panic!("no error: {expected}"),
+        Ok(_) => panic!("there is no error `{expected}`"),
         Err(error) => assert_eq!(error.to_string(), expected),
     }
 }
@@ -197,20 +197,20 @@ fn check_first<T: TestElement>() {
         let a = stacked::<T>(&members, &[40]);
         let b = stacked::<T>(&vec![wide(size, 3, |_, _| 1.0); 40], &[40]);
         for operator in [Operator::Cholesky, Operator::Solve, Operator::Inverse] {
-            let error = batch::run(operator, &a.view(), &b.view()).expect_err("some have no result");
+            let error = batch::run(operator, &a.view(), &b.view()).expect_err("some matrices have no result");
             assert!(error.to_string().contains("the matrix at Outer = 9 is"), "{error}");
         }
     }
 }
 
-/// In a loop of calls, the position of the example comes first.
+/// The error names the position in a loop of calls, then the position in a batch.
 #[test]
 fn examples_of_a_loop() {
     let zero = wide(2, 2, |_, _| 0.0);
     let members: Vec<Wide> = (0..6).map(|at| if at == 4 { zero.clone() } else { fine(2) }).collect();
     let a = stacked::<f64>(&members, &[2, 3]).into_dimensionality::<Ix4>().expect("the array has four axes");
     let a = a.at((Outer, Inner, R, C)).eval();
-    let failure = |found: Result<(), DimError>| found.expect_err("one is singular").to_string();
+    let failure = |found: Result<(), DimError>| found.expect_err("a matrix is singular").to_string();
     let batches = try_map_each(&a.clone().seal((Inner, R, C)), |a| a.try_inverse(R, C));
     let expected = "`inverse`: the matrix at Outer = 1, Inner = 1 is singular";
     assert_eq!(failure(batches.map(|_| ())), expected);
@@ -280,7 +280,6 @@ fn matrices_that_are_not_square() {
     }
 }
 
-/// The sizes of `b` must be those of the matrices.
 #[test]
 fn right_hand_sides_of_other_sizes() {
     let (a, b) = (narrow::<f64>(&fine(3)), narrow::<f64>(&wide(4, 3, |_, _| 1.0)));

@@ -1,4 +1,4 @@
-//! The operators on arrays: of one matrix, and of a batch along one or two dims.
+//! Runs the operators on arrays of one matrix, and on batches along one or two dims.
 
 use crate::inputs::Wide;
 use ndarray::{Array, ArrayD, ArrayViewD, Axis, Dimension, Ix2, Slice};
@@ -21,7 +21,7 @@ dims! {
 pub trait TestElement: MatrixElement<Part: CastTo<f64>> {
     /// The difference between 1 and the next number.
     const EPSILON: f64;
-    /// The least positive number that is not subnormal, and the greatest number.
+    /// The least positive number that is not subnormal, and the greatest finite number.
     const RANGE: [f64; 2];
     const NAME: &'static str;
     fn of(value: Complex<f64>) -> Self;
@@ -35,7 +35,7 @@ macro_rules! test_elements {
             const RANGE: [f64; 2] = [$t::MIN_POSITIVE as f64, $t::MAX as f64];
             const NAME: &'static str = stringify!($t);
             fn of(value: Complex<f64>) -> Self {
-                assert!(value.im == 0.0, "it is real");
+                assert!(value.im == 0.0, "the number is real");
                 value.re as $t
             }
             fn wide(self) -> Complex<f64> {
@@ -270,10 +270,10 @@ pub fn narrow<T: TestElement>(a: &Wide) -> ArrayD<T> {
 /// A result of one matrix, as a matrix: a vector is a column.
 pub fn matrix(array: ArrayD<Complex<f64>>) -> Wide {
     match array.ndim() {
-        2 => array.into_dimensionality::<Ix2>().expect("two axes"),
+        2 => array.into_dimensionality::<Ix2>().expect("the array has two axes"),
         _ => {
             let len = array.len();
-            Wide::from_shape_vec((len, 1), array.into_iter().collect()).expect("one column")
+            Wide::from_shape_vec((len, 1), array.into_iter().collect()).expect("the sizes fit")
         }
     }
 }

@@ -22,7 +22,7 @@ macro_rules! patterns {
                     wrong.push(format!("{}:\n{found}\n{dynamic}\nexpected\n{expected}", $pattern));
                 }
             )*
-            assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
+            assert!(wrong.is_empty(), "{} patterns are wrong: {}", wrong.len(), wrong.join("\n"));
         }
     };
 }
@@ -164,7 +164,7 @@ macro_rules! reductions {
                     wrong.push(format!("{}: {same:?}", $pattern));
                 }
             )*
-            assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
+            assert!(wrong.is_empty(), "{} patterns are wrong: {}", wrong.len(), wrong.join("\n"));
         }
     };
 }

@@ -23,10 +23,10 @@ macro_rules! patterns {
                 let found = einsum!($pattern, $(random::<f64, _>(&mut two, [$($size),*])),*).into_dynamic();
                 let dynamic = einsum!($pattern, $(random::<f64, _>(&mut three, [$($size),*]).into_dyn()),*).into_dynamic();
                 if found != expected || dynamic != expected {
-                    wrong.push(format!("{}:\n{found}\n{dynamic}\nexpected\n{expected}", $pattern));
+                    wrong.push(format!("{}:\n{found}\n{dynamic}\ninstead of\n{expected}", $pattern));
                 }
             )*
-            assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
+            assert!(wrong.is_empty(), "{} wrong patterns: {}", wrong.len(), wrong.join("\n"));
         }
     };
 }
@@ -565,7 +565,6 @@ fn twenty_six_axes_and_more() {
     let e = ArrayD::from_elem(vec![1; 30], 3);
     assert_eq!(einsum!("abcdefghijklmnopqrstuvwxyzABCD->", e), 3);
     assert_eq!(einsum!("abcdefghijklmnopqrstuvwxyzABCD->DCBAzyxwvutsrqponmlkjihgfedcba", e).ndim(), 30);
-    // A chain of many small matrices.
     let m = array![[1, 1], [0, 1]];
     let chain = einsum!(
         "ab,bc,cd,de,ef,fg,gh,hi,ij,jk,kl,lm,mn,no,op,pq,qr,rs,st,tu,uv,vw,wx,xy,yz->az",
@@ -601,7 +600,7 @@ fn twenty_six_axes_and_more() {
 /// The names of the axes of a product in a plan: of the operands, and of the result.
 fn dims_of(plan: &Plan) -> [&[&'static str]; 3] {
     let [PlanStep::Product { dims: Some(ProductDims { left, right, result }), .. }] = &plan.steps[..] else {
-        panic!("one product with names: {plan}")
+        panic!("the plan is not one product with named axes: {plan}")
     };
     [left, right, result]
 }
@@ -661,7 +660,7 @@ fn errors_name_the_axis() {
         error(try_einsum!("ii", a)),
         "axis `i` has the sizes 2 and 3 in the operand, in the pattern `ii`"
     );
-    // A size of 1 is not special.
+    // Named axes of size 1 are not broadcast.
     assert!(error(try_einsum!("ij,ij->", a, Array2::ones((1, 3)))).contains("axis `i` has size 2"));
     assert!(error(try_einsum!("i...,i...->i...", a, b).map(|x| x.sum())).contains("`i`"));
     assert!(error(try_einsum!("...,...->...", a, b).map(|x| x.sum())).contains("`...`"));

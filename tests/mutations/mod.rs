@@ -13,7 +13,8 @@ pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
     }
 }
 
-/// Reads every sample with one byte replaced: every byte, by each result of `changed`.
+/// Replaces each byte of each sample by each result of `changed`, one byte at a time, and reads the
+/// file.
 pub fn wrong_bytes<const N: usize>(
     samples: &[Vec<u8>],
     changed: impl Fn(u8) -> [u8; N],

@@ -44,7 +44,7 @@ output `y`: [DATA_BATCH, _, _, DATA_FEATURE]
         );
     }
 
-    /// ONNX Runtime reads denotations in this way, too.
+    /// ONNX Runtime ignores the case of denotations, too.
     #[test]
     fn denotations_are_read_without_regard_to_case() {
         let lower: Vec<_> =
@@ -364,7 +364,7 @@ mod denotation_propagation {
             ("ntf,fc->nct", "N C T"),
             ("ntf, fc -> ntc", "N T C"),
             ("...f,fc->...c", "N T C"),
-            ("ntf,fc", "C N T"), // in the order of the alphabet
+            ("ntf,fc", "C N T"), // in alphabetical order
             ("...f,fc", "N T C"),
             ("ntf,fc->", ""),
         ] {
@@ -476,7 +476,7 @@ mod denotation_propagation {
 mod denotation_verification {
     use super::*;
 
-    /// "In the 2D case [`DATA_BATCH`, `DATA_CHANNEL`, `DATA_FEATURE`, `DATA_FEATURE`]", and
+    /// Expects [`DATA_BATCH`, `DATA_CHANNEL`, `DATA_FEATURE`, `DATA_FEATURE`] in the 2D case, and
     /// likewise for other numbers of spatial axes.
     #[test]
     fn pooling() {
@@ -672,7 +672,7 @@ mod denotation_verification {
         sized.output[0] = float_tensor("y", &[("N", "")]);
         assert_eq!(check(sized).broken[0].why, "result `y` has 4 axes, but the model says 1");
         let flat = check(chain(&NCHW[..2], vec![node("MaxPool", &["x"], &["y"]).named("p")]));
-        assert!(flat.is_clean(), "one position in space may be none: {flat}");
+        assert!(flat.is_clean(), "pooling accepts an input without spatial axes: {flat}");
         let flatter = check(chain(&NCHW[..1], vec![node("MaxPool", &["x"], &["y"]).named("p")]));
         assert_eq!(
             flatter.to_string(),

@@ -1,4 +1,4 @@
-//! Truncated and lying files give an error or a report, never a panic.
+//! Truncated and invalid files give an error or a report, never a panic.
 
 use super::{NCHW, chain, check, mutations};
 use typed_dims::onnx::proto::{self, GraphProto, NodeProto, float_tensor, node, tensor};
@@ -46,7 +46,7 @@ fn files_with_a_wrong_byte() {
 
 #[test]
 fn random_changes() {
-    // Lengths, small and endless, and field numbers.
+    // Small and endless lengths, and field numbers.
     let words: [&[u8]; 7] = [&[0], &[1], &[0x7f], &[0x80], &[0xff; 9], &[0x0a], &[0x3a]];
     mutations::random_changes(&samples(), &words, try_all);
 }
@@ -66,8 +66,8 @@ fn lengths_that_the_file_does_not_have() {
     }
 }
 
-/// A part takes up much more memory than its bytes in the file. Files with millions of parts are
-/// refused before memory is allocated for them.
+/// A node or a name takes much more memory than its bytes in the file. Files with millions of such
+/// parts are refused before they are decoded.
 #[test]
 fn files_with_more_parts_than_any_model() {
     let field = |number: u8, content: &[u8]| {

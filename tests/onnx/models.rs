@@ -40,8 +40,8 @@ fn weight(name: &str, dims: &[i64]) -> proto::TensorProto {
     }
 }
 
-/// A step of a language model: names that are not identifiers, integers, booleans, two axes with
-/// one size, a number, and a tensor with an unknown number of axes.
+/// A step of a language model: names that are not identifiers, integers, booleans, two axes of
+/// equal size, a number, and a tensor with an unknown number of axes.
 fn decoder() -> ModelProto {
     let mut any = proto::float_tensor("hidden", &[]);
     if let Some(proto::TypeProto { value: Some(proto::TypeValue::Tensor(tensor)), .. }) = &mut any.r#type {
@@ -88,7 +88,7 @@ fn strings() -> ModelProto {
     })
 }
 
-/// Two inputs whose first axes have different denotations, and never meet.
+/// Two inputs that no node combines, and whose first axes have different denotations.
 fn roles() -> ModelProto {
     proto::model(GraphProto {
         name: "roles".to_owned(),
@@ -135,6 +135,6 @@ fn the_files_are_these_models() {
         if std::env::var("ONNX_MODELS").is_ok_and(|what| what == "write") {
             std::fs::write(&path, &bytes).unwrap();
         }
-        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{path}: `ONNX_MODELS=write` writes it");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{path}: `ONNX_MODELS=write` rewrites the file");
     }
 }

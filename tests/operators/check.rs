@@ -60,14 +60,14 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
         let expected = (case.loops)(&plain);
         assert!(
             found.close(&expected),
-            "{}:\n{found:?}\nis not\n{expected:?}\narguments: {plain:?}",
+            "{}:\n{found:?}\ninstead of\n{expected:?}\narguments: {plain:?}",
             context()
         );
         return;
     }
     let shape = arguments[0].elements().shape();
     for outer_at in 0..shape[0] {
-        for inner_at in 0..*shape.last().expect("an axis for `Inner`") {
+        for inner_at in 0..*shape.last().expect("the last axis is `Inner`") {
             let pick = |elements: Elements, outer: bool, inner: bool| {
                 let elements = if outer { elements.index(0, outer_at) } else { elements };
                 if inner { elements.index(elements.shape().len() - 1, inner_at) } else { elements }
@@ -83,7 +83,7 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
             let found = pick(found.clone(), true, true);
             assert!(
                 found.close(&expected),
-                "{}, at {outer_at}, {inner_at}:\n{found:?}\nis not\n{expected:?}",
+                "{}, at {outer_at}, {inner_at}:\n{found:?}\ninstead of\n{expected:?}",
                 context()
             );
             if outer_at == 0 && inner_at == 0 {
@@ -142,7 +142,8 @@ pub fn check(operator: &Operator) {
     for (at, error) in operator.errors.iter().enumerate() {
         let (found, expected) = error();
         // The rest of the text is the location of a line of the entry.
-        let found = found.as_deref().map(|text| text.split(" (at ").next().expect("a first piece"));
+        let found =
+            found.as_deref().map(|text| text.split(" (at ").next().expect("a split has a first part"));
         assert_eq!(found, Some(expected), "error {at} of {}", operator.name);
     }
 }

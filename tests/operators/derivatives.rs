@@ -97,7 +97,7 @@ impl Given<'_> {
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
         match self {
             Given::Variable(elements, shape) => {
-                T::of_f64(elements.broadcast(IxDyn(shape)).expect("the memory has these sizes or 1"))
+                T::of_f64(elements.broadcast(IxDyn(shape)).expect("each axis has its size or 1"))
             }
             Given::Constant(argument) => argument.view(),
         }
@@ -205,19 +205,19 @@ impl<'a> Call<'a> {
         let given: Vec<Given<'_>> = (0..self.shapes.len())
             .map(|at| {
                 if !self.slopes.floats[at] {
-                    return Given::Constant(constants.next().expect("a constant"));
+                    return Given::Constant(constants.next().expect("a constant is left"));
                 }
                 let (shape, layout) = (&self.shapes[at], self.layouts[at]);
                 let own = layout.sizes_in_memory(shape);
-                let all = ArrayViewD::from_shape(own, memory.next().expect("a variable").memory())
-                    .expect("all elements");
+                let all = ArrayViewD::from_shape(own, memory.next().expect("a variable is left").memory())
+                    .expect("the memory has all elements");
                 Given::Variable(layout.apply(all), shape)
             })
             .collect();
         (self.slopes.run)(&given)
     }
 
-    /// The floats that the call returns, or no elements if it returns others.
+    /// The floats that the call returns, or no elements if it returns another type.
     pub fn floats(&self, memory: &[Elements]) -> Elements {
         match self.outcome(memory) {
             Outcome::Floats(elements) => elements,
@@ -251,7 +251,7 @@ fn dot(a: &[Elements], b: &[Elements]) -> f64 {
 fn assert_near(found: f64, expected: f64, scale: f64, what: &dyn Fn() -> String) {
     let is_near =
         (found - expected).abs() < 1e-6 * (scale + expected.abs()) || (found.is_nan() && expected.is_nan());
-    assert!(is_near, "{}: {found} is not {expected}", what());
+    assert!(is_near, "{}: {found} instead of {expected}", what());
 }
 
 /// The step of the differences.
@@ -270,7 +270,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
         let is_same = found == expected || (found.is_nan() && expected.is_nan());
         assert!(
             is_same || (found - expected).abs() < 1e-12 * (1.0 + expected.abs()),
-            "the value of {}",
+            "the value of {} is {found} instead of {expected}",
             context()
         );
     }
@@ -282,7 +282,7 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
     let difference = (call.floats(&after) - call.floats(&before)) * (0.5 / STEP);
     let (slope, difference, value) = (values(&slope), difference.order(Flat), values(&value));
     for (at, (&found, &expected)) in slope.iter().zip(&difference).enumerate() {
-        // Some results of no elements, such as their mean, are not finite.
+        // Some results, such as the mean of no elements, are not finite.
         if !value[at].is_finite() {
             continue;
         }
@@ -293,12 +293,12 @@ fn compare(call: &Call<'_>, is_zero: Option<bool>, random: &mut Random, context:
         Some(true) => {
             assert!(is_0(&gradient) && slope.iter().all(|&x| x == 0.0), "{} is not constant", context());
         }
-        Some(false) => assert!(!is_0(&gradient), "{} has the derivative 0: put it on the list", context()),
+        Some(false) => assert!(!is_0(&gradient), "{} has the derivative 0, but is not in `ZERO`", context()),
         None => {}
     }
     let (forward, reverse) = ((&slope * &values(&cotangent)).sum(), dot(&gradient, &direction));
     let scale = 1e-6 + (&slope * &values(&cotangent)).mapv(f64::abs).sum();
-    assert_near(reverse, forward, scale, &|| format!("reverse beside forward mode of {}", context()));
+    assert_near(reverse, forward, scale, &|| format!("reverse compared with forward mode of {}", context()));
     // Single elements, including those that are not read.
     for (number, x) in call.memory.iter().enumerate().filter(|(_, x)| !x.is_empty()) {
         for _ in 0..2 {
@@ -348,7 +348,7 @@ fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn()
     }
 }
 
-/// The message of the panic of a derivative, if it panics.
+/// The panic message of the derivative, or `None` if there is no panic.
 fn error(call: &Call<'_>) -> Option<String> {
     let run = || vjp(|memory| call.floats(memory), &call.memory).0;
     let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
@@ -363,8 +363,7 @@ pub fn check(operator: &Operator) {
     let mut random = Random(3);
     if let Derivative::None { operation, .. } = derivative {
         let call = Call::draw(operator, slopes, &Sizes::usual(), Layout::Contiguous, &mut random);
-        let error =
-            error(&call).unwrap_or_else(|| panic!("`{name}` has a derivative: strike it off the list"));
+        let error = error(&call).unwrap_or_else(|| panic!("`{name}` has a derivative, contrary to the list"));
         let expected = format!("no gradient can be taken through `{operation}");
         assert!(error.contains(&expected), "{name}: {error}");
         return;

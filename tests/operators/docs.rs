@@ -94,7 +94,7 @@ fn constants(call: &str) -> String {
     let mut shown = call.replace("of::<T>(", "of(");
     let is_constant = |at: usize, shown: &str| shown[..at].ends_with([' ', '(']);
     while let Some(at) = shown.match_indices("of(").map(|(at, _)| at).find(|&at| is_constant(at, &shown)) {
-        let end = at + shown[at..].find(')').expect("a closing bracket");
+        let end = at + shown[at..].find(')').expect("the call has a closing bracket");
         shown = format!("{}{}{}", &shown[..at], &shown[at + 3..end], &shown[end + 1..]);
     }
     shown
@@ -179,7 +179,7 @@ fn docs_are_up_to_date() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == page,
-        "docs/operators.md is out of date: UPDATE=1 cargo test --all-features --test operators docs"
+        "docs/operators.md is out of date: run `UPDATE=1 cargo test --all-features --test operators docs`"
     );
 }
 
@@ -197,26 +197,30 @@ fn docs_count_in_the_readme() {
     } else {
         assert!(
             text.contains(&line),
-            "the README does not say {line}: UPDATE=1 cargo test --all-features --test operators docs"
+            "tests/operators/README.md does not say {line}: run `UPDATE=1 cargo test --all-features --test operators docs`"
         );
     }
 }
 
-/// The section "Adding one to the library" shows existing lines, fewer than 15.
+/// The section "Adding one to the library" shows fewer than 15 lines, and each is in its file.
 #[test]
 fn docs_show_an_addition_as_it_is() {
-    let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("a page on custom operators");
-    let diff = text.split("```diff\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a diff");
+    let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("the page can be read");
+    let diff = text
+        .split("```diff\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("the page has a diff");
     let (mut changed, mut count) = (String::new(), 0);
     for line in diff.lines() {
         if let Some(path) = line.strip_prefix("+++ b/") {
             changed = std::fs::read_to_string(file(path)).unwrap_or_else(|_| panic!("there is no {path}"));
         } else if let Some(added) = line.strip_prefix('+') {
             count += 1;
-            assert!(changed.contains(added.trim()), "{added} is not there");
+            assert!(changed.contains(added.trim()), "the changed file has no line `{added}`");
         }
     }
-    assert!((1..15).contains(&count), "{count} lines");
+    assert!((1..15).contains(&count), "the section shows {count} lines");
 }
 
 #[test]

@@ -197,9 +197,9 @@ mod two {
         or [bool u8] (x, y), x | y, x | y, "bitwise_or" "lax.bitwise_or" "bitwise_or";
         /// `x ^ y`
         xor [bool u8] (x, y), x ^ y, x ^ y, "bitwise_xor" "lax.bitwise_xor" "bitwise_xor";
-        /// The greater one; NaN if either is NaN
+        /// The greater element; NaN if either is NaN
         maximum [f32 i32 f16] (x, y), x.maximum(y), if x > y { x } else { y }, "maximum" "lax.max" "maximum";
-        /// The lesser one; NaN if either is NaN
+        /// The lesser element; NaN if either is NaN
         minimum [f32 i32 f16] (x, y), x.minimum(y), if x < y { x } else { y }, "minimum" "lax.min" "minimum";
         /// `x^y`
         powf [f32 f64 f16] (x in Positive, y), x.powf(y), x.powf(y), "pow" "lax.pow" "power";
@@ -213,9 +213,9 @@ mod two {
         floor_div [i32 i64] (x, y in Nonzero), x.floor_div(y), (f64::from(x as i32) / f64::from(y as i32)).floor() as T, "floor_divide" "numpy.floor_divide" "floor_divide";
         /// `x` with the sign of `y`
         copysign [f32 f64 f16] (x, y), x.copysign(y), x.copysign(y), "copysign" "numpy.copysign" "copysign";
-        /// The greater one; ignores NaN
+        /// The greater element; ignores NaN
         fmax [f32 f64 f16] (x, y), shown!(x.fmax(y); where { let x = x.ln(); }), x.ln().max(y), "fmax" "numpy.fmax" "fmax";
-        /// The lesser one; ignores NaN
+        /// The lesser element; ignores NaN
         fmin [f32 f64 f16] (x, y), shown!(x.fmin(y); where { let y = y.ln(); }), x.min(y.ln()), "fmin" "numpy.fmin" "fmin";
         /// `ln(e^x + e^y)`
         logaddexp [f32 f64 f16] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";

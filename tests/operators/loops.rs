@@ -27,7 +27,7 @@ pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U
     })
 }
 
-/// Replaces each line along an axis by `f` of the line, which has `len` elements.
+/// Replaces each line along an axis by `f` of the line. The new lines have `len` elements.
 pub fn lines<T: Copy, U: Copy>(
     x: &ArrayD<T>,
     axis: usize,
@@ -36,7 +36,7 @@ pub fn lines<T: Copy, U: Copy>(
 ) -> ArrayD<U> {
     let lines = fold(x, axis, |line| {
         let line = f(line);
-        assert_eq!(line.len(), len, "a line of the result");
+        assert_eq!(line.len(), len, "the length of a line of the result");
         line
     });
     let mut shape = x.shape().to_vec();
@@ -53,7 +53,6 @@ pub fn along<T: Copy, U: Copy>(x: &ArrayD<T>, axis: usize, f: impl FnMut(&[T]) -
     lines(x, axis, x.shape()[axis], f)
 }
 
-/// The array with its axes in another order.
 pub fn transpose<T: Copy>(x: &ArrayD<T>, axes: &[usize]) -> ArrayD<T> {
     x.view().permuted_axes(IxDyn(axes)).to_owned()
 }

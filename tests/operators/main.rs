@@ -65,7 +65,8 @@ static ALLOCATOR: guarded::Guarded = guarded::Guarded;
 use table::Family;
 use typed_dims::prelude::*;
 
-// `Outer` and `Inner` are the extra dims: one sorts before the others, one after them.
+// The extra dims are `Outer`, which sorts before the dims of the entries, and `Inner`, which sorts
+// after them.
 dims! {
     pub(crate) struct Outer;
     pub(crate) struct I;

@@ -1,6 +1,6 @@
 //! Records every operator, and its gradient if it has one, with some inputs, and calls both
-//! programs with others. The results must agree with those of the operator and of its gradient.
-//! Operators that cannot be recorded must be refused.
+//! programs with other inputs. The results must agree with those of the operator and of its
+//! gradient. Operators that cannot be recorded must be refused.
 
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
@@ -133,7 +133,7 @@ pub(crate) fn recordable(operator: &Operator) -> Option<&Slopes> {
 fn assert_refused(call: &Call<'_>, name: &str) {
     let recorded = || record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).err();
     let message = match catch_unwind(AssertUnwindSafe(recorded)) {
-        Ok(None) => panic!("`{name}` is recorded: strike it off the list"),
+        Ok(None) => panic!("`{name}` is recorded: remove it from `REFUSED`"),
         Ok(Some(error)) => error.to_string(),
         Err(payload) => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
     };
@@ -170,10 +170,12 @@ impl Drop for AsTensors {
 
 #[track_caller]
 fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn() -> String) {
-    for (at, (found, expected)) in values(found).iter().zip(&values(expected)).enumerate() {
+    let (found, expected) = (values(found), values(expected));
+    assert_eq!(found.len(), expected.len(), "the number of elements of {}", what());
+    for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
         let is_same = found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan());
         let is_near = !exact && (found - expected).abs() < 1e-12 * (1.0 + expected.abs());
-        assert!(is_same || is_near, "element {at} of {}: {found} is not {expected}", what());
+        assert!(is_same || is_near, "element {at} of {}: {found} instead of {expected}", what());
     }
 }
 
@@ -200,9 +202,9 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
     }
     let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
     let gradient = |memory: &Vec<Elements>| gradient(call, &cotangent, memory);
-    let program = record(gradient, &call.memory).expect("the gradient is recorded");
+    let program = record(gradient, &call.memory).expect("the gradient can be recorded");
     let from_sizes =
-        record(gradient, spec(|| call.memory.clone())).expect("the function can be recorded from sizes");
+        record(gradient, spec(|| call.memory.clone())).expect("the gradient can be recorded from sizes");
     let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
     let same = from_sizes.call(&other.memory);
     let loaded = reloaded(&program, &found).call(&other.memory);
@@ -211,7 +213,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
     }
     for ((found, same), expected) in found.iter().zip(&same).zip(&expected) {
         assert_same(found, expected, false, &|| format!("the gradient of {}", what()));
-        assert_same(same, found, true, &|| format!("the gradient from sizes of {}", what()));
+        assert_same(same, found, true, &|| format!("the gradient of {}, from sizes", what()));
     }
 }
 
@@ -230,7 +232,7 @@ pub fn check(operator: &Operator) {
     let Some(slopes) = recordable(operator) else {
         // Only entries with complex numbers have neither `slopes` nor `whole`.
         assert!(operator.cases.iter().all(|case| case.dtype.starts_with("Complex")), "{name} is not tested");
-        assert!(refusal(operator).is_some(), "{name} is not on the list");
+        assert!(refusal(operator).is_some(), "`{name}` is not in `REFUSED`");
         return;
     };
     let _tensors = AsTensors::new();

@@ -161,7 +161,7 @@ crate::operators! {
         call: shown!(x.unique((I, J), n).values; where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
-            all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+            all.sort_by(|a, b| a.partial_cmp(b).expect("the elements are not NaN"));
             all.dedup();
             build(&[all.len()], |at| all[at[0]])
         },
@@ -172,7 +172,7 @@ crate::operators! {
         call: shown!(x.unique((I, J), n).counts; where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
-            all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+            all.sort_by(|a, b| a.partial_cmp(b).expect("the elements are not NaN"));
             all.dedup();
             build(&[all.len()], |at| x.iter().filter(|&&x| x == all[at[0]]).count())
         },
@@ -183,7 +183,7 @@ crate::operators! {
         call: shown!(x.unique((I, J), n).inverse; where { dims!(n); }),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
-            all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+            all.sort_by(|a, b| a.partial_cmp(b).expect("the elements are not NaN"));
             all.dedup();
             build(&[x.shape()[1], x.shape()[0]], |at| all.iter().position(|&own| own == x[[at[1], at[0]]]).expect("the element is in the list"))
         },

@@ -21,7 +21,7 @@ fn two_by_four() -> Array2<f32> {
 fn sorted<T: Copy + PartialOrd>(line: &[T], descending: bool) -> Vec<(T, usize)> {
     let mut line: Vec<_> = line.iter().copied().zip(0..).collect();
     line.sort_by(|a, b| {
-        let order = a.0.partial_cmp(&b.0).expect("numbers");
+        let order = a.0.partial_cmp(&b.0).expect("no element is NaN");
         if descending { order.reverse() } else { order }
     });
     line

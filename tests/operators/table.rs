@@ -39,7 +39,7 @@ pub struct Case {
     /// first call. Other element types do not need the second: batching does not depend on the
     /// type, and each call is one more expression to compile.
     pub runs: Vec<Run>,
-    /// The same with plain loops, without extra dims.
+    /// The operator as plain loops, without extra dims.
     pub loops: fn(&[Elements]) -> Elements,
 }
 
@@ -65,7 +65,7 @@ pub struct Slopes {
 /// and the expected one.
 pub type Refusal = fn() -> (Option<String>, &'static str);
 
-/// An entry.
+/// An entry of the database.
 pub struct Operator {
     /// The name of the module with its tests.
     pub name: &'static str,
@@ -335,7 +335,7 @@ macro_rules! operator {
             floats: vec![$($crate::operator!(@is_float $e)),*],
             run: |given| {
                 let mut given = given.iter();
-                $(let $x = given.next().expect("an argument").view::<$e>(); let $x = $x.at(($($d,)*));)*
+                $(let $x = given.next().expect("each parameter has an argument").view::<$e>(); let $x = $x.at(($($d,)*));)*
                 $crate::operator!(@outcome $call, $out)
             },
             further: false,
@@ -351,10 +351,10 @@ macro_rules! operator {
             floats: vec![$crate::operator!(@is_float $e) $(, $crate::operator!(@is_float $ye))*],
             run: |given| {
                 let mut given = given.iter();
-                let $x = given.next().expect("an argument").view::<$e>();
+                let $x = given.next().expect("each parameter has an argument").view::<$e>();
                 let $x = $x.at((Outer, $($d,)* Inner));
                 $(
-                    let $y = given.next().expect("an argument").view::<$ye>();
+                    let $y = given.next().expect("each parameter has an argument").view::<$ye>();
                     let $y = $crate::operator!(@inner $y [$($yd)*] $($alone)?);
                 )*
                 $crate::operator!(@outcome $call, [Outer $($out)* Inner])
@@ -379,7 +379,7 @@ macro_rules! operator {
             run: |given| {
                 let mut given = given.iter();
                 $(
-                    let $x = given.next().expect("an argument").view::<f64>();
+                    let $x = given.next().expect("each parameter has an argument").view::<f64>();
                     let $x = $x.at(($($d,)*)).cast::<$e>().eval();
                     let $x = $x.view();
                 )*
@@ -398,7 +398,7 @@ macro_rules! operator {
     };
     (@inner $y:ident [$($d:ident)*] alone) => { $y.at(($($d,)*)) };
     (@inner $y:ident [$($d:ident)*]) => { $y.at(($($d,)* Inner)) };
-    (@next $arguments:ident, $e:ty) => { $arguments.next().expect("an argument").view::<$e>() };
+    (@next $arguments:ident, $e:ty) => { $arguments.next().expect("each parameter has an argument").view::<$e>() };
 }
 
 /// Entries for elementwise operations, with the call on a tensor and the same on an element:

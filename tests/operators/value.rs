@@ -224,7 +224,7 @@ impl Elements {
             Elements::Usize(array) => array.iter().map(|&x| x as f64).collect(),
             Elements::Isize(array) => array.iter().map(|&x| x as f64).collect(),
             Elements::Bool(array) => array.iter().map(|&x| u8::from(x).into()).collect(),
-            other => panic!("these have no floats in their place: {other:?}"),
+            other => panic!("the elements are not booleans or integers: {other:?}"),
         }
     }
 
@@ -356,7 +356,7 @@ impl Argument {
 
     /// A view of the elements, with each repeated axis at its full size.
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
-        T::unwrap(&self.memory).broadcast(IxDyn(&self.shape)).expect("the memory has these sizes or 1")
+        T::unwrap(&self.memory).broadcast(IxDyn(&self.shape)).expect("each axis has its full size or size 1")
     }
 
     /// The elements as an owned array.

@@ -56,7 +56,7 @@ fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: 
     }
     let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
     let gradient = |memory: &Vec<Elements>| gradient(call, &cotangent, memory);
-    let program = record(gradient, &call.memory).expect("the gradient is recorded");
+    let program = record(gradient, &call.memory).expect("the gradient can be recorded");
     compare(pjrt, &program, &other.memory, &gradient(&other.memory), &format!("the gradient of {what}"));
 }
 
@@ -69,7 +69,7 @@ pub fn check(operator: &Operator) {
     let call = Call::draw(operator, slopes, &Sizes::usual(), Layout::Contiguous, &mut Random(5));
     let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory)
         .expect("the function can be recorded");
-    let program = program.to_engine().expect("the program is data");
+    let program = program.to_engine().expect("the program can be given to an engine");
     if refusal_of_xla(operator).is_some() {
         let error = lower(&program, Options::default(), &[]).map(drop).expect_err("an error");
         let error = error.to_string();

@@ -1,6 +1,6 @@
 //! Clipping and sums of gradients, and averages of parameters.
 
-use super::{Row, Token, elements, matrix, noise, numbers, reference};
+use super::{Row, Token, elements, matrix, noise, numbers, pairs, reference};
 use typed_dims::optim::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
     try_clip_by_value,
@@ -58,7 +58,7 @@ fn clipping_agrees_with_pytorch() {
     let norm: Tensor<f64, ()> = clip_by_global_norm(&mut gradient, 0.7);
     assert!((norm.order(()) - expected["norm"].as_f64().unwrap()).abs() < 1e-12);
     // PyTorch adds 1e-6 to the norm.
-    for (found, expected) in elements(&gradient).into_iter().zip(numbers(&expected["gradient"])) {
+    for (found, expected) in pairs(elements(&gradient), numbers(&expected["gradient"])) {
         assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
     }
     assert!((global_norm(&gradient).order(()) - 0.7).abs() < 1e-12);
@@ -69,7 +69,7 @@ fn a_small_gradient_is_not_clipped() {
     let mut gradient = (matrix::<f32>(|at| at as f64), full(Row.of(2), 3usize));
     let before = elements(&gradient.0);
     let norm = clip_by_global_norm(&mut gradient, 1000.0).order(());
-    assert!((norm - 506f64.sqrt()).abs() < 1e-6, "integers do not count");
+    assert!((norm - 506f64.sqrt()).abs() < 1e-6, "{norm} is not the norm of the floats");
     assert_eq!(elements(&gradient.0), before);
     gradient.0 = matrix(|_| f64::NAN);
     assert!(clip_by_global_norm(&mut gradient, 1000.0).order(()).is_nan());
@@ -111,7 +111,7 @@ fn the_average_agrees_with_pytorch() {
         average.update(&matrix::<f64>(|at| noise(at, step)));
     }
     let found = elements(&average.into_value().unwrap());
-    for (found, expected) in found.into_iter().zip(numbers(&reference()["averaged"])) {
+    for (found, expected) in pairs(found, numbers(&reference()["averaged"])) {
         assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
     }
 }

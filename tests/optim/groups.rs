@@ -1,7 +1,7 @@
 //! Groups of parameters.
 
 use super::{
-    Column, Matrix, Network, Row, Token, elements, first, matrix, network, noise, numbers, reference,
+    Column, Matrix, Network, Row, Token, elements, first, matrix, network, noise, numbers, pairs, reference,
 };
 use typed_dims::optim::{Adam, AdamW, Lamb, Optimizer, Schedule, Sgd};
 use typed_dims::prelude::*;
@@ -21,8 +21,8 @@ fn groups_agree_with_pytorch() {
         let gradient = (gradient(&all.0), gradient(&all.1), gradient(&all.2));
         optimizer.step(&mut all, &gradient);
         let Some(expected) = expected.get(step.to_string()) else { continue };
-        for (p, expected) in [&all.0, &all.1, &all.2].into_iter().zip(expected.as_array().unwrap()) {
-            for (found, expected) in elements(p).into_iter().zip(numbers(expected)) {
+        for (p, expected) in pairs([&all.0, &all.1, &all.2], expected.as_array().unwrap()) {
+            for (found, expected) in pairs(elements(p), numbers(expected)) {
                 assert!((found - expected).abs() < 1e-12, "step {step}: {found} instead of {expected}");
             }
         }
@@ -30,7 +30,7 @@ fn groups_agree_with_pytorch() {
     assert!(expected.get("100").is_some());
 }
 
-/// How far each parameter of a network moves with a gradient of 1, by name.
+/// How far the first element of each parameter of a network moves with a gradient of 1, by name.
 fn moved(mut optimizer: Sgd<Network>) -> Vec<(String, f32)> {
     let mut value = network(3);
     let before = value.clone();
@@ -47,7 +47,7 @@ fn moved(mut optimizer: Sgd<Network>) -> Vec<(String, f32)> {
                 let bias = network.layers[at.parse::<usize>().unwrap()].bias.as_ref().unwrap();
                 bias.view().order(Row)[0]
             }
-            _ => panic!("{name}"),
+            _ => panic!("there is no parameter `{name}`"),
         }
     };
     names.map(|name| (name.clone(), first(&before, &name) - first(&value, &name))).collect()

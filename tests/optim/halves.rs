@@ -88,7 +88,7 @@ fn adam_in_f16_follows_the_formula() {
         let found = p.view().order(Row)[0].to_f64();
         assert!((found - w).abs() < 6e-4, "step {step}: {found} instead of {w}");
     }
-    assert!((w - 1.0).abs() > 1e-2, "the parameter moves");
+    assert!((w - 1.0).abs() > 1e-2, "the parameter does not move");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn gradients_of_half_precision_are_accumulated() {
         (0..4096).for_each(|_| gradients.add(full(Row.of(2), T::one())));
         assert_eq!(gradients.count(), 4096);
         assert_eq!(numbers(&gradients.take().unwrap()), [1.0, 1.0]);
-        // The sum of the gradients may exceed the largest number.
+        // The sum of the gradients may exceed the largest number of the type.
         let largest = T::max_value();
         (0..3).for_each(|_| gradients.add(full(Row.of(2), largest)));
         assert_eq!(gradients.take().unwrap().order(Row)[0], largest);

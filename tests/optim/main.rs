@@ -26,11 +26,22 @@ dims! {
 type Matrix<T> = Tensor<T, (Row, Column)>;
 
 fn reference() -> Value {
-    serde_json::from_str(include_str!("reference.json")).expect("JSON")
+    serde_json::from_str(include_str!("reference.json")).expect("the file is JSON")
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
+}
+
+/// The elements of two lists of the same length, side by side.
+#[track_caller]
+fn pairs<A, B>(
+    a: impl IntoIterator<Item = A, IntoIter: ExactSizeIterator>,
+    b: impl IntoIterator<Item = B, IntoIter: ExactSizeIterator>,
+) -> impl Iterator<Item = (A, B)> {
+    let (a, b) = (a.into_iter(), b.into_iter());
+    assert_eq!(a.len(), b.len(), "the lengths of the lists");
+    a.zip(b)
 }
 
 fn noise(at: usize, step: usize) -> f64 {
@@ -58,7 +69,7 @@ fn compare<T: Real>(name: &str, kind: &str, most: f64, mut optimizer: impl Optim
         let gradient = (&p * T::from(0.3).unwrap() + noise).eval();
         optimizer.step(&mut p, &gradient);
         if let Some(expected) = expected.get(step.to_string()) {
-            for (found, expected) in elements(&p).into_iter().zip(numbers(expected)) {
+            for (found, expected) in pairs(elements(&p), numbers(expected)) {
                 let error = (found - expected).abs();
                 assert!(error < most, "{name} of {kind}, step {step}: {found} instead of {expected}");
             }
@@ -85,8 +96,8 @@ fn compare_frozen(name: &str, mut optimizer: impl Optimizer<Pair>) {
         }
         optimizer.step(&mut both, &gradient);
         if let Some(expected) = expected.get(step.to_string()) {
-            for (p, expected) in [&both.0, &both.1].into_iter().zip(expected.as_array().unwrap()) {
-                for (found, expected) in elements(p).into_iter().zip(numbers(expected)) {
+            for (p, expected) in pairs([&both.0, &both.1], expected.as_array().unwrap()) {
+                for (found, expected) in pairs(elements(p), numbers(expected)) {
                     let error = (found - expected).abs();
                     assert!(error < 1e-12, "{name}, step {step}: {found} instead of {expected}");
                 }
@@ -157,10 +168,10 @@ fn moments_are_kept_by_name_from_the_first_step_on() {
     let kept =
         |optimizer: &Adam<Network>, name: &str| optimizer.state().parameter(name).unwrap().moments().len();
     assert_eq!((kept(&optimizer, "layers.1.bias"), kept(&optimizer, "layers.2.bias")), (0, 2));
-    assert!(optimizer.state().parameter("ids").is_none(), "it is not learned");
+    assert!(optimizer.state().parameter("ids").is_none(), "`ids` is not learned");
 
     let state = optimizer.state().parameter("layers.2.weight").unwrap();
-    assert!(state.master().is_none(), "single precision needs no other copy");
+    assert!(state.master().is_none(), "single precision needs no master copy");
     let mean: Matrix<f32> = state.moments()[0].tensor().unwrap();
     assert_eq!(state.moments()[0].sizes(), [3, 4]);
     assert!(state.moments()[0].tensor::<f64, (Row, Column)>().is_none());
@@ -173,7 +184,6 @@ fn moments_are_kept_by_name_from_the_first_step_on() {
     assert_eq!(kept(&optimizer, "layers.1.bias"), 2);
 }
 
-/// A parameter that is added later starts at step 0.
 #[test]
 fn a_later_parameter_counts_from_its_own_first_step() {
     let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
@@ -182,7 +192,7 @@ fn a_later_parameter_counts_from_its_own_first_step() {
     value.insert(1, ones(Row.of(2)));
     optimizer.step(&mut value, &of(3));
     let steps = ["0", "1", "2"].map(|name| optimizer.state().steps_of(name));
-    assert_eq!(steps, [4, 4, 1], "names tell which is which");
+    assert_eq!(steps, [4, 4, 1], "steps are counted by name");
     assert!((value[2].view().order(Row)[0] - (0.7 - 0.1)).abs() < 1e-7);
 }
 
@@ -212,7 +222,6 @@ fn the_state_of_a_parameter_that_is_gone_is_dropped() {
     check(Adafactor::new(0.1));
 }
 
-/// A group that has lost its last parameter is an error, like one that never had any.
 #[test]
 fn a_group_without_parameters_is_refused_after_a_parameter_is_gone() {
     let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
@@ -272,7 +281,7 @@ fn a_checkpoint_after_parameters_were_added_or_removed() {
     assert_eq!(value, same);
 }
 
-/// The text of the error of a step, which must change nothing.
+/// The text of the error of a step. The step must change nothing.
 fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
     let mut p = first::<f64>();
     let error = optimizer.try_step(&mut p, &matrix(|_| 1.0)).expect_err("the settings are refused");
@@ -384,7 +393,6 @@ fn settings_out_of_their_range_are_refused() {
     assert_eq!(elements(&p), elements(&first::<f64>()));
 }
 
-/// A step count that would overflow stays at its maximum.
 #[test]
 fn steps_are_counted_up_to_the_largest_number() {
     fn last<O: Optimizer<Matrix<f32>>>(mut optimizer: O) {
@@ -408,7 +416,7 @@ fn steps_are_counted_up_to_the_largest_number() {
     last(Lamb::new(Schedule::polynomial(0.1, 0.01, 10, 2.0)));
 }
 
-/// Compares the optimizers that PyTorch also has.
+/// Compares optimizers with those of PyTorch.
 fn compare_all<T: Real>(kind: &str, most: f64) {
     compare::<T>("sgd", kind, most, Sgd::new(0.05));
     let momentum = Sgd::new(0.05).momentum(0.9).weight_decay(0.02);
@@ -597,7 +605,6 @@ fn a_warm_up_comes_before_the_schedule() {
     assert_eq!(Schedule::one_cycle(1.0, 10).at(9), Schedule::one_cycle(1.0, 10).at(1000));
 }
 
-/// A step count in a tensor gives the same rate, bit for bit.
 #[test]
 fn the_rate_of_a_tensor_is_that_of_its_number() {
     let schedules = [

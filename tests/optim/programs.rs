@@ -87,7 +87,6 @@ fn drawn<T: Parameter>(step: usize) -> Vec<T> {
     (0..LEN).map(|at| T::of(number(at))).collect()
 }
 
-/// Compares bits.
 #[track_caller]
 fn assert_same<T: Parameter>(found: &[T], expected: &[T], what: &str) {
     let (found, expected) = (bits(found), bits(expected));
@@ -138,7 +137,7 @@ impl<T: Parameter> Changed<T> {
 
 fn agrees<T: Parameter, O: Optimizer<Line<T>>>(mut optimizer: O) {
     let kind = optimizer.kind();
-    let recorded = optimizer.programs(DType::of::<T>().unwrap()).expect("the library's own have programs");
+    let recorded = optimizer.programs(DType::of::<T>().unwrap()).expect("the optimizer has programs");
     let first = drawn::<T>(0);
     let mut p = line(&first);
     let mut found = Changed::new(&first, optimizer.moments().len());
@@ -195,7 +194,7 @@ fn beside_optimizers<T: Parameter>() {
     let dtype = DType::of::<T>().unwrap();
     for step in [1, 6, 7] {
         let first = drawn::<T>(step);
-        // Fewer than the lanes of the sum of squares, so that the order is defined.
+        // Fewer elements than the sum of squares has lanes, so that its order is defined.
         let few = &first[6..12];
         let squares = few.iter().map(|a| a.to_f64().unwrap() * a.to_f64().unwrap()).sum();
         for most in [0.0, 1e-3, 0.5, 1e6, f64::INFINITY] {

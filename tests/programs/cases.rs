@@ -6,7 +6,7 @@ use typed_dims::ndarray::{Array, ArrayD, Dimension, ShapeBuilder};
 use typed_dims::prelude::*;
 
 /// A program with inputs for many examples. An input that lacks one or both of the two extra dims
-/// is shared along them.
+/// is shared along the dims that it lacks.
 pub trait Case: Sync {
     fn name(&self) -> &'static str;
 

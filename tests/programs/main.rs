@@ -25,7 +25,10 @@ fn equals_a_loop(name: &str) -> (Plan, Plan) {
                 let batched = batched.index_axis(Axis(0), m);
                 assert_eq!(batched.shape(), single.shape());
                 for (x, y) in batched.iter().zip(&single) {
-                    assert!((x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0), "{name}: {x} is not {y}");
+                    assert!(
+                        (x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0),
+                        "{name}: {x} instead of {y}"
+                    );
                 }
             }
         }

@@ -20,7 +20,7 @@ fn scatter(
     }
 }
 
-/// Assignments through computed indices, which can occur several times.
+/// Assignments through computed indices. An index can occur several times.
 fn scatters(case: &Case, which: usize) {
     let mut random = case.random();
     inputs!(case, random, i32; v[B C], w[C] => refs);

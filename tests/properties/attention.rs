@@ -16,7 +16,7 @@ fn assert_near(found: &ArrayD<f64>, expected: &ArrayD<f64>, bound: f64) {
     assert_eq!(found.shape(), expected.shape());
     for (&found, &expected) in found.iter().zip(expected) {
         let same = found.is_nan() && expected.is_nan() || (found - expected).abs() <= bound;
-        assert!(same, "{found:?} is not {expected:?}");
+        assert!(same, "{found:?} instead of {expected:?}");
     }
 }
 
@@ -29,7 +29,8 @@ macro_rules! weights {
 }
 
 /// Small tensors of any layout, with dims of every role: `A` for batches, `B` for queries, `C` for
-/// keys, `D` for features, `E` and `F` for columns of the values. Some cases give them other roles.
+/// keys, `D` for features, `E` and `F` for columns of the values. Some cases give the dims
+/// other roles.
 fn small(case: &Case, which: usize) {
     let mut random = case.random();
     macro_rules! check {
@@ -182,7 +183,7 @@ fn a_bias_that_cannot_be_had_is_an_error() {
         1.0,
         (i.ge(j), bias),
     );
-    let Err(DimError::OutOfBounds { index: 2, size: 2, .. }) = refused else { panic!("an error") };
+    let Err(DimError::OutOfBounds { index: 2, size: 2, .. }) = refused else { panic!("index 2 is allowed") };
 }
 
 #[cfg(feature = "half")]
@@ -232,7 +233,8 @@ fn threads_do_not_change_attention() {
         attention(x.at((b, i, d)), x.at((b, j, d)), x.at((b, j, e)), d, j, 0.125, i.ge(j)).order((b, i, e))
     };
     let on = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        let pool =
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("the pool can be built");
         // Local dims cannot leave their thread, so the function in the pool declares its own.
         pool.install(|| {
             dims!(b, i, j, d, e);

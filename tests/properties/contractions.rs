@@ -8,8 +8,8 @@ use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::types::scalar::Num;
 
-/// One check for each line: the product of the operands, summed over some dims, in the order of the
-/// others.
+/// Each line is a check. The product of the operands is summed over the dims after `sum`, and
+/// compared in the order of the dims after `to`.
 macro_rules! contractions {
     ($name:ident: $($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($o:ident)*];)*) => {
         fn $name<T: Sample + Num>(case: &Case, which: usize) {
@@ -101,8 +101,9 @@ fn into_part<T: Sample>(
     let before = ArrayD::from_shape_simple_fn(lengths, || T::sample(random));
     let part = |array: &mut ArrayD<T>, run: &mut dyn FnMut(&mut ArrayViewMutD<'_, T>)| {
         let view = array.slice_each_axis_mut(|axis| Slice::new(0, None, steps[axis.axis.index()]));
-        let places: Vec<usize> =
-            (0..rank).map(|axis| order.iter().position(|&at| at == axis).expect("each axis")).collect();
+        let places: Vec<usize> = (0..rank)
+            .map(|axis| order.iter().position(|&at| at == axis).expect("the order has each axis"))
+            .collect();
         run(&mut view.permuted_axes(places));
     };
     let (mut found, mut all, mut write) = (before.clone(), before, Some(write));
@@ -165,7 +166,6 @@ properties! {
     pairs_bf16 20: |case in cases(4), which| pairs::<half::bf16>(&case, which);
 }
 
-/// Sizes for which a matrix product library packs and tiles, with odd remainders.
 #[test]
 fn matrix_products_across_tiles() {
     for (m, k, n) in [(1, 300, 1), (65, 17, 33), (7, 513, 9), (130, 3, 70)] {

@@ -280,8 +280,8 @@ macro_rules! functions {
                     let expected: f64 = $expected;
                     let eps = f64::from(f32::EPSILON);
                     let bound = 4.0 * eps * expected.abs() + $slack * eps;
-                    assert!((f64::from(found) - expected).abs() <= bound, "{}({x:?}) is {found:?}, not {expected:?}",
-                        stringify!($method));
+                    assert!((f64::from(found) - expected).abs() <= bound,
+                        "{}({x:?}) is {found:?} instead of {expected:?}", stringify!($method));
                 }
                 let x64: Array1<f64> = points.into();
                 let found = x64.at(j).$method().order(j);
@@ -289,8 +289,8 @@ macro_rules! functions {
                     let expected: f64 = $expected;
                     // The oracle itself rounds several times.
                     let bound = (16.0 * expected.abs() + 16.0 + $slack) * f64::EPSILON;
-                    assert!((found - expected).abs() <= bound, "{}({:?}) is {found:?}, not {expected:?}",
-                        stringify!($method), $x);
+                    assert!((found - expected).abs() <= bound,
+                        "{}({:?}) is {found:?} instead of {expected:?}", stringify!($method), $x);
                 }
             )*
         }
@@ -351,7 +351,7 @@ fn the_error_function_is_the_tabulated_one() {
     let found: Array1<f64> = table.map(|(x, _)| x).at(i).erf().order(i);
     for (&(x, expected), &found) in table.iter().zip(&found) {
         let bound: f64 = 2.0 * f64::EPSILON;
-        assert!((found - expected).abs() <= bound, "erf({x}) is {found}");
+        assert!((found - expected).abs() <= bound, "erf({x}) is {found} instead of {expected}");
     }
 }
 
@@ -364,7 +364,7 @@ fn special_values() {
         for (at, (&found, expected)) in found.iter().zip(expected).enumerate() {
             assert!(
                 found == expected || found.is_nan() && expected.is_nan(),
-                "at {at}: {found}, not {expected}"
+                "at {at}: {found} instead of {expected}"
             );
         }
     };
@@ -400,7 +400,7 @@ fn binary_functions(case: &Case) {
         assert_eq!(a.shape(), b.shape());
         for (a, b) in a.iter().zip(&b) {
             let same = (a - b).abs() <= 4.0 * f64::EPSILON * b.abs() || a == b || a.is_nan() && b.is_nan();
-            assert!(same, "{a} is not {b}");
+            assert!(same, "{a} instead of {b}");
         }
     };
     let order: [&[&str]; 3] = [&["C"], &["A"], &["B"]];

@@ -11,8 +11,8 @@ inventory::collect!(Property);
 
 fuzz_target!(|data: &[u8]| {
     let Some((which, bytes)) = data.split_first_chunk::<2>() else { return };
-    // The bytes only give a seed. As random numbers, they would be zeros after the end of the
-    // input, and rejection sampling would never end.
+    // The bytes only give a seed. If they were the random numbers, zeros would follow the end of
+    // the input, and rejection sampling would never end.
     let seed = bytes.iter().fold(0, |seed: u64, &byte| seed.wrapping_mul(0x100_0000_01B3) ^ u64::from(byte));
     let mut random = Random(seed);
     let seed: Vec<u8> = (0..4).flat_map(|_| random.next().to_le_bytes()).collect();

@@ -81,19 +81,19 @@ fn assert_close(found: &ArrayD<f64>, expected: &ArrayD<f64>) {
     for (&found, &expected) in found.iter().zip(expected) {
         let same =
             found.is_nan() && expected.is_nan() || (found - expected).abs() < 1e-12 * expected.abs().max(1.0);
-        assert!(same, "{found:?} is not {expected:?}");
+        assert!(same, "{found:?} instead of {expected:?}");
     }
 }
 
-/// Lines whose elements are interleaved, a few lines and many.
+/// Few and many lines, whose elements are interleaved.
 #[test]
 fn softmax_of_lines_side_by_side() {
     let mut random = Random(3);
     for (len, lines) in [(1, 12), (21, 2), (200, 3), (50, 12), (9, 31), (70, 64), (33, 65)] {
         let mut x =
             Array3::from_shape_simple_fn((2, len, lines), || random.below(4000) as f64 / 100.0 - 20.0);
-        // A line with NaN is all NaN, and so is one with only negative infinity; a single finite
-        // element gets the whole share.
+        // The result is all NaN for a line that contains NaN or only negative infinity. A single
+        // finite element gets the whole share.
         x[[0, len / 2, 0]] = f64::NAN;
         x.slice_mut(ndarray::s![1, .., 1]).fill(f64::NEG_INFINITY);
         x.slice_mut(ndarray::s![1, 1.., 0]).fill(f64::NEG_INFINITY);

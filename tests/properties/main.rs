@@ -3,7 +3,7 @@
 //!
 //! This file is also the root of the fuzz target.
 
-#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // Without the tests.
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The fuzz target has no tests.
 
 #[path = "../reference/mod.rs"]
 mod reference;
@@ -85,7 +85,7 @@ macro_rules! properties {
     )*};
 }
 
-/// The same, as properties for the fuzz target.
+/// The same properties, for the fuzz target.
 #[cfg(fuzzing)]
 #[macro_export]
 macro_rules! properties {

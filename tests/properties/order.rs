@@ -51,11 +51,11 @@ fn into_strided(case: &Case) {
     let mut all = before;
     let mut place = all.slice_axis_mut(Axis(0), part(0));
     place.slice_axis_inplace(Axis(1), part(1));
-    place.assign(&expected.into_dimensionality::<Ix2>().expect("two axes"));
+    place.assign(&expected.into_dimensionality::<Ix2>().expect("the result has two axes"));
     assert_eq!(out, all);
 }
 
-/// Operands with equal layouts: few elements are computed one by one, many by a kernel.
+/// Operands with equal layouts. A few elements are computed one by one, many elements by a kernel.
 fn lines(case: &Case) {
     let case = Case { plain: true, ..case.clone() };
     let mut random = case.random();
@@ -118,7 +118,11 @@ fn broadcasting(case: &Case) {
     assert_eq!(found.positional_sizes(), [case.size("C"), case.size("D")]);
     assert_eq!(found.order((B, A)).into_dyn(), expected.order(&[&["B"], &["A"], &["C"], &["D"]]));
     let mut out = ArrayD::from_elem(vec![case.size("A"), case.size("B"), case.size("C"), case.size("D")], -1);
-    out.view_mut().into_dimensionality::<Ix4>().expect("four axes").at_mut((A, B, .., ..)).assign(found);
+    out.view_mut()
+        .into_dimensionality::<Ix4>()
+        .expect("the output has four axes")
+        .at_mut((A, B, .., ..))
+        .assign(found);
     assert_eq!(out, expected.order(&[&["A"], &["B"], &["C"], &["D"]]));
 }
 

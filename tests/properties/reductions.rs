@@ -127,7 +127,7 @@ fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -
     assert_eq!(found.shape(), expected.shape());
     for (&found, &expected) in found.iter().zip(&expected) {
         let same = found == expected || found.is_nan() && expected.is_nan();
-        assert!(same || (found - expected).abs() <= bound(expected), "{found:?} is not {expected:?}");
+        assert!(same || (found - expected).abs() <= bound(expected), "{found:?} instead of {expected:?}");
     }
 }
 
@@ -289,7 +289,7 @@ fn of_special_numbers(line: &[f32]) {
         // are equal, each sum can be rounded in the same direction, by half a unit in the last
         // place.
         let bound = 128.0 * f64::from(f32::EPSILON) / 2.0;
-        assert!(alike || (found - exact).abs() <= bound * exact.abs().max(1.0), "{found}, not {exact}");
+        assert!(alike || (found - exact).abs() <= bound * exact.abs().max(1.0), "{found} instead of {exact}");
     };
     let greatest = wide.fold(f64::NEG_INFINITY, |a, &b| if a.is_nan() || a > b { a } else { b });
     let sum: f64 = wide.iter().map(|x| if *x == greatest { 1.0 } else { (x - greatest).exp() }).sum();
@@ -346,7 +346,7 @@ fn long_lines() {
     }
 }
 
-/// Deviations from a large mean are exact. Equal numbers have the variance 0, even if their sum
+/// Deviations from a large mean are exact. The variance of equal numbers is 0, even if their sum
 /// overflows.
 #[test]
 fn variances_of_large_numbers() {
@@ -371,10 +371,10 @@ fn variances_of_few_values() {
         for turn in 0..40 {
             let x = Array1::from_shape_fn(n, |i| [0.0f32, 2.0, -1.5][(i * i + turn * (i / 7)) % 3]);
             let wide = x.mapv(f64::from);
-            let mean = wide.mean().expect("not empty");
-            let exact = wide.mapv(|x| (x - mean).powi(2)).mean().expect("not empty");
+            let mean = wide.mean().expect("the array is not empty");
+            let exact = wide.mapv(|x| (x - mean).powi(2)).mean().expect("the array is not empty");
             let found = f64::from(x.at(i).var(i).order(()));
-            assert!((found - exact).abs() <= 6e-7 * exact, "{found}, not {exact}");
+            assert!((found - exact).abs() <= 6e-7 * exact, "{found} instead of {exact}");
         }
     }
 }
@@ -412,7 +412,7 @@ fn shares_of_almost_nothing() {
         for found in &found {
             let found = f64::from(found[[i, j]]);
             let least = f64::from(f32::from_bits(1));
-            assert!((found - exact).abs() <= exact * 4e-7 + 0.5001 * least, "{found:e}, not {exact:e}");
+            assert!((found - exact).abs() <= exact * 4e-7 + 0.5001 * least, "{found:e} instead of {exact:e}");
         }
     }
 }
@@ -427,7 +427,7 @@ fn long_sums_are_accurate() {
     let found = f64::from(x.at(i).sum(i).order(()));
     let exact = f64::from(0.1f32) * n as f64;
     // Pairwise summation of blocks of 128: about 7 + log2(n / 128) roundings.
-    assert!((found - exact).abs() <= 24.0 * f64::from(f32::EPSILON) * exact, "{found} is not {exact}");
+    assert!((found - exact).abs() <= 24.0 * f64::from(f32::EPSILON) * exact, "{found} instead of {exact}");
 }
 
 #[test]
@@ -437,7 +437,10 @@ fn special_values() {
     let x = [[1.0, nan, 3.0], [-inf, -inf, -inf], [0.0, inf, inf], [-inf, 0.0, -inf]];
     let same = |found: ndarray::Array1<f32>, expected: [f32; 4]| {
         for (&found, expected) in found.iter().zip(expected) {
-            assert!(found == expected || found.is_nan() && expected.is_nan(), "{found}, not {expected}");
+            assert!(
+                found == expected || found.is_nan() && expected.is_nan(),
+                "{found} instead of {expected}"
+            );
         }
     };
     same(x.at((i, j)).max(j).order(i), [nan, -inf, inf, 0.0]);

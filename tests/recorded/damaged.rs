@@ -60,8 +60,8 @@ fn longest(value: &Value) -> f64 {
     }
 }
 
-/// Changes a program in many ways. Each changed program must be refused, or loaded and, unless it
-/// could run for hours, called, without a panic.
+/// Changes a program in many ways. Each changed program must be refused or loaded, without a panic.
+/// A loaded program is called unless it could run for hours.
 fn damage<P, I, Out>(name: &str, program: &Program<P, Out>, like: &Out, inputs: I, times: usize)
 where
     P: RecordInputs,
@@ -146,7 +146,10 @@ where
             }
         }
     }
-    assert!(refused > times / 8 && ran > 0, "{name}: {refused} are refused, {ran} run");
+    assert!(
+        refused > times / 8 && ran > 0,
+        "{name}: {refused} of {times} programs are refused, {ran} are loaded"
+    );
 }
 
 /// The differences between two values.
@@ -161,7 +164,7 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
             let each = a.iter().filter_map(|(name, a)| Some((name, a, b.get(name)?)));
             each.map(|(name, a, b)| differences(a, b, &mut format!("{path}/{name}"))).collect()
         }
-        (a, b) => format!("\n{path}: {a} is {b}"),
+        (a, b) => format!("\n{path}: {b} instead of {a}"),
     }
 }
 
@@ -199,7 +202,7 @@ fn results_whose_positions_share_elements_are_refused() {
     }
     for (strides, start) in [([1, 1], 0), ([5, 1], 0), ([-1, 1], 3), ([2, 3], 0)] {
         let error = restore(strides, start).expect_err("positions share elements");
-        assert!(error.contains("a result has other elements than steps compute"), "{error}");
+        assert!(error.contains("a result has elements that no step computes"), "{error}");
     }
 }
 

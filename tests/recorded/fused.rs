@@ -97,16 +97,15 @@ fn check(sizes: (usize, usize), seed: u64) {
                     "{name} of {sizes:?}, seed {seed}: {steps:?}"
                 );
             }
-            // Into the memory of earlier results.
             let mut out = program.call(given(inputs));
             program.call_into(given(inputs), &mut out);
-            assert_eq!(bits(&out.0, &out.1), bits(&expected.0, &expected.1), "{name}, into");
+            assert_eq!(bits(&out.0, &out.1), bits(&expected.0, &expected.1), "{name}, into earlier results");
         }
     }
 }
 
 fn on(threads: usize, f: impl FnOnce() + Send) {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f);
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("the threads start").install(f);
 }
 
 #[test]

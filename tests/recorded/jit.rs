@@ -136,7 +136,7 @@ fn what_cannot_be_recorded_is_an_error_each_time() {
     for _ in 0..2 {
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f.call(&data(2, 1))));
         let text = panicked.expect_err("a closure cannot be recorded");
-        let text = text.downcast_ref::<String>().expect("a text");
+        let text = text.downcast_ref::<String>().expect("the message is text");
         assert!(text.contains("`map`"), "{text}");
     }
 }
@@ -258,7 +258,7 @@ fn constant_fields_are_those_of_the_call() {
     }
     assert_eq!(fast.programs(), 3);
     let program = record(|(s, x)| f(s, x), (&scaled(2.0, 1), &x)).expect("the function can be recorded");
-    let error = program.try_call((&scaled(3.0, 1), &x)).expect_err("another number").to_string();
+    let error = program.try_call((&scaled(3.0, 1), &x)).expect_err("the number differs").to_string();
     let expected = "`by` of input `0` is 3.0, but the program was recorded for 2.0: record it again; `jit` does so by itself";
     assert_eq!(error, expected);
 

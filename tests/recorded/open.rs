@@ -56,9 +56,9 @@ fn a_training_step_takes_batches_of_any_size() {
         let ((loss, gradient), (expected_loss, expected)) =
             (program.call((&net, &x, &y)), step((&net, &x, &y)));
         assert_same(&loaded.call((&net, &x, &y)), &program.call((&net, &x, &y)));
-        assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6, "{rows} rows");
+        assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6, "`Row` = {rows}");
         let difference = (&gradient.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
-        assert!(difference < 1e-6, "{rows} rows: {difference}");
+        assert!(difference < 1e-6, "`Row` = {rows}: {difference}");
     }
     // Sizes that are not open are fixed, and the inputs must agree on open sizes.
     let wide: Data = randn((Row.of(3), In.of(7)), 1);
@@ -81,7 +81,7 @@ fn products_of_two_dims_follow_both() {
     for (words, features) in [(3, 4), (1, 1), (20, 2), (5, 70)] {
         let x: Words = randn((Seq.of(words), Feat.of(features)), 1);
         let difference = (program.call(&x) - attend(&x)).abs().max((Seq, Feat)).order(());
-        assert!(difference < 1e-12, "{words} words, {features} features: {difference}");
+        assert!(difference < 1e-12, "`Seq` = {words}, `Feat` = {features}: {difference}");
     }
 }
 
@@ -99,7 +99,7 @@ fn sizes_add_up() {
     let program = reloaded(&program, &f(&ones((Row.of(2), Col.of(2)))));
     for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
         let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
-        assert_eq!(program.call(&x), f(&x), "{rows} rows, {columns} columns");
+        assert_eq!(program.call(&x), f(&x), "`Row` = {rows}, `Col` = {columns}");
     }
 }
 
@@ -134,7 +134,5 @@ fn equal_functions_have_equal_open_programs() {
     let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("the function can be recorded");
     let saved = open(2.0).to_saved().expect("the program can be saved");
     assert!(open(2.0) != sized && saved != sized.to_saved().expect("the program can be saved"));
-    // The result may have any size along an open dim, but must have the recorded size along the
-    // other dims.
     assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());
 }

@@ -38,7 +38,7 @@ fn a_program_is_loaded_with_its_result() {
     let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("the program can be read");
     assert!(loaded == program);
     for len in 0..bytes.len() {
-        assert!(postcard::from_bytes::<Program<&Matrix, Both>>(&bytes[..len]).is_err(), "{len} bytes");
+        assert!(postcard::from_bytes::<Program<&Matrix, Both>>(&bytes[..len]).is_err(), "length {len}");
     }
     // Fields may come in another order.
     let value: serde_json::Value = serde_json::from_str(&text).expect("the text is JSON");

@@ -14,7 +14,7 @@ use typed_dims::program::record;
 
 type SeedTensor = Tensor<u64, ()>;
 
-/// Programs are recorded with the first of these seeds. Three of them exceed `isize::MAX`.
+/// Seeds of recordings and calls. Three of them exceed `isize::MAX`.
 const SEEDS: [u64; 6] = [3, 0, u64::MAX, (1 << 63) + 5, 4, 1 << 63];
 
 fn seed(number: u64) -> SeedTensor {
@@ -31,7 +31,7 @@ macro_rules! same {
         assert!(program.steps() > 0);
         for number in SEEDS {
             let expected = of_number(number);
-            assert_eq!(of_tensor(&seed(number)), expected, "{}, as a number", stringify!($f));
+            assert_eq!(of_tensor(&seed(number)), expected, "{}, with the seed {number}", stringify!($f));
             assert_eq!(program.call(&seed(number)), expected, "{}, called with {number}", stringify!($f));
         }
     })*};
@@ -128,8 +128,8 @@ fn a_seed_can_be_computed() {
         let program = record(f, &seed(SEEDS[0])).unwrap();
         for first in SEEDS.into_iter().chain([odd]) {
             let (drawn, next) = program.call(&seed(first));
-            assert_eq!(next.order(()), of_number(first), "step {number} of {first}");
-            assert_eq!(drawn, randn(Batch.of(5), of_number(first)), "step {number} of {first}");
+            assert_eq!(next.order(()), of_number(first), "step {number}, seed {first}");
+            assert_eq!(drawn, randn(Batch.of(5), of_number(first)), "step {number}, seed {first}");
         }
     }
     // The seed can be an element of a tensor of seeds.

@@ -128,7 +128,7 @@ fn the_optimizer_is_recorded_from_sizes() {
     assert_eq!(found.weight, expected.weight);
 }
 
-/// More than 28 GB of parameters, and as much for their gradient.
+/// The parameters and their gradient would take more than 28 GB each.
 #[test]
 #[cfg(target_os = "linux")]
 fn no_memory_is_touched() {

@@ -66,7 +66,7 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
                         .or_else(|| element.downcast_ref::<i64>().map(|&a| a as u64))
                         .or_else(|| element.downcast_ref::<half::f16>().map(|a| u64::from(a.to_bits())))
                         .or_else(|| element.downcast_ref::<half::bf16>().map(|a| u64::from(a.to_bits())))
-                        .expect("a type of this test")
+                        .expect("the element type is one that the test uses")
                 })
                 .collect();
             self.0.push((path.to_string(), text));
@@ -132,7 +132,7 @@ fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
     let program = record(many, (&states, &weights::<T>(2))).expect("the function can be recorded");
     let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut on_device = pjrt.put(&states).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let tolerance = 8.0 * T::epsilon().to_f64().expect("a number");
+    let tolerance = 8.0 * T::epsilon().to_f64().expect("epsilon fits into `f64`");
     for seed in 30..33 {
         on_device = run.call((&on_device, &weights(seed))).unwrap_or_else(|error| panic!("{name}: {error}"));
         states = vec![step(&states[0], &weights(seed))];
@@ -366,7 +366,6 @@ fn running_statistics_are_recorded() {
     }
 }
 
-/// One step of an optimizer.
 fn stepped<O: Optimizer<Weights<f32>>>(
     (mut weights, mut optimizer): (Weights<f32>, O),
     gradient: &Weights<f32>,
@@ -410,7 +409,7 @@ fn a_program_is_for_the_settings_that_it_was_recorded_with() {
         let program =
             record(step, (&(weights(1), first.clone()), &weights(2))).expect("the function can be recorded");
         program.call((&(weights(3), first), &weights(4)));
-        let error = program.try_call((&(weights(3), other), &weights(4))).err().expect("another setting");
+        let error = program.try_call((&(weights(3), other), &weights(4))).err().expect("the settings differ");
         assert_eq!(error.to_string(), expected);
     }
     let end = "record it again; `jit` does so by itself";
@@ -430,7 +429,7 @@ fn a_program_is_for_the_settings_that_it_was_recorded_with() {
         average
     };
     let program = record(step, (&Average::new(0.9), &weights(1))).expect("the function can be recorded");
-    let error = program.try_call((&Average::new(0.5), &weights(1))).err().expect("another setting");
+    let error = program.try_call((&Average::new(0.5), &weights(1))).err().expect("the settings differ");
     assert_eq!(
         error.to_string(),
         format!("`decay` of input `0` is 0.5, but the program was recorded for 0.9: {end}")

@@ -137,7 +137,7 @@ impl<T: Clone> Buffer<T> {
             .zip(self.memory.shape())
             .map(|(&axis, &size)| if steps[axis] == 0 { self.sizes[axis] } else { size })
             .collect();
-        let whole = self.memory.broadcast(repeated).expect("axes of one element repeat");
+        let whole = self.memory.broadcast(repeated).expect("axes of one element can be repeated");
         let mut back = vec![0; order.len()];
         for (at, &axis) in order.iter().enumerate() {
             back[axis] = at;
@@ -152,7 +152,7 @@ impl<T: Clone> Buffer<T> {
         view
     }
 
-    /// The view.
+    /// The view, with the rank of `D`.
     pub fn view<D: Dimension>(&self) -> ndarray::ArrayView<'_, T, D> {
         self.dynamic().into_dimensionality().expect("the rank is that of the sizes")
     }
@@ -177,7 +177,7 @@ impl Case {
 
     /// The size of a dim, by its name.
     pub fn size(&self, name: &str) -> usize {
-        self.sizes["ABCDEF".find(name).expect("a dim from A to F")]
+        self.sizes["ABCDEF".find(name).expect("the dim is one of A to F")]
     }
 
     /// An array with these dims.

@@ -50,7 +50,7 @@ pub fn union(a: &[(&'static str, usize)], b: &[(&'static str, usize)]) -> Vec<(&
     let mut dims = a.to_vec();
     for &(name, size) in b {
         match dims.iter().find(|(own, _)| *own == name) {
-            Some((_, own)) => assert_eq!(*own, size, "size of {name}"),
+            Some((_, own)) => assert_eq!(*own, size, "the sizes of {name} differ"),
             None => dims.push((name, size)),
         }
     }
@@ -112,7 +112,7 @@ impl<T: Clone> Reference<T> {
         Reference { dims: self.dims.clone(), data: self.data.iter().cloned().map(f).collect() }
     }
 
-    /// `f` of the elements of both, over the union of their dims.
+    /// `f` of the elements of both arrays, over the union of their dims.
     pub fn zip<U: Clone, V: Clone>(
         &self,
         other: &Reference<U>,
@@ -145,7 +145,7 @@ impl<T: Clone> Reference<T> {
     /// The array with one axis for each group of dims.
     pub fn order(&self, groups: &[&[&'static str]]) -> ArrayD<T> {
         let flat: Vec<_> = groups.iter().flat_map(|group| group.iter()).map(|&n| (n, self.size(n))).collect();
-        assert_eq!(flat.len(), self.dims.len(), "every dim is ordered");
+        assert_eq!(flat.len(), self.dims.len(), "the groups do not contain each dim once");
         let shape: Vec<usize> =
             groups.iter().map(|group| group.iter().map(|name| self.size(name)).product()).collect();
         let data = positions(&flat).iter().map(|at| self.get(at)).collect();
@@ -180,7 +180,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// Splits a dim into several, the last one fastest.
+    /// Splits a dim into several dims. The last one varies fastest.
     pub fn unflatten(&self, whole: &'static str, parts: &[(&'static str, usize)]) -> Self {
         let mut dims: Vec<_> = self.dims.iter().filter(|(own, _)| *own != whole).copied().collect();
         dims.extend(parts);
@@ -192,7 +192,7 @@ impl<T: Clone> Reference<T> {
         })
     }
 
-    /// Merges several dims into one, the last one fastest.
+    /// Merges several dims into one. The last of `parts` varies fastest.
     pub fn flatten(&self, parts: &[&'static str], whole: &'static str) -> Self {
         let mut dims: Vec<_> = self.dims.iter().filter(|(own, _)| !parts.contains(own)).copied().collect();
         dims.push((whole, parts.iter().map(|name| self.size(name)).product()));

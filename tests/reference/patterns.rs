@@ -38,7 +38,7 @@ macro_rules! numbers {
 
 numbers!(i32, i64, u8, usize, f32, f64, bool, Complex<f64>);
 
-/// All positions of axes of these sizes, the last one fastest.
+/// All positions of axes of these sizes, the last axis fastest.
 fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for &size in sizes {
@@ -93,7 +93,7 @@ pub fn einsum<T: Sample>(pattern: &str, operands: &[ArrayD<T>]) -> ArrayD<T> {
             if broadcast && *own == 1 {
                 *own = size;
             }
-            assert!(*own == size || broadcast && size == 1, "{name} has one size");
+            assert!(*own == size || broadcast && size == 1, "axis `{name}` has the sizes {own} and {size}");
         }
     }
     let summed: Vec<&String> = sizes.keys().copied().filter(|name| !output.contains(name)).collect();
@@ -180,7 +180,7 @@ pub fn einops<T: Copy, U: Clone>(
         given.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
     for name in left.iter().chain(&right).flatten() {
         if let Some((number, _)) = name.split_once('#') {
-            sizes.insert(name.clone(), number.parse().expect("a number"));
+            sizes.insert(name.clone(), number.parse().expect("the size is a number"));
         }
     }
     // Each pass finds at least one size, if any can still be found.
@@ -194,7 +194,7 @@ pub fn einops<T: Copy, U: Clone>(
         }
     }
     for (names, &size) in left.iter().zip(operand.shape()) {
-        assert_eq!(names.iter().map(|name| sizes[name]).product::<usize>(), size, "{names:?} fit");
+        assert_eq!(names.iter().map(|name| sizes[name]).product::<usize>(), size, "the size of {names:?}");
     }
     let shape: Vec<usize> =
         right.iter().map(|names| names.iter().map(|name| sizes[name]).product()).collect();
@@ -210,7 +210,7 @@ pub fn einops<T: Copy, U: Clone>(
     };
     let index = |at: &[usize], names: &[String]| {
         names.iter().fold(0, |index, name| {
-            let axis = all.iter().position(|own| own == name).expect("a known axis");
+            let axis = all.iter().position(|own| own == name).expect("the axis is known");
             index * sizes[name] + at[axis]
         })
     };

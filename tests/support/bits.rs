@@ -10,9 +10,10 @@ use typed_dims::types::scalar::Element;
 #[track_caller]
 pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     let (found, expected) = (bits(found), bits(expected));
-    assert_eq!(found.len(), expected.len(), "both have the same number of tensors");
+    assert_eq!(found.len(), expected.len(), "the numbers of tensors differ");
     let others = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
-    let others: Vec<&str> = others.map(|(found, _)| found.split(':').next().expect("a name")).collect();
+    let others: Vec<&str> =
+        others.map(|(found, _)| found.split(':').next().expect("the text has a name")).collect();
     assert!(others.is_empty(), "{} of {} tensors differ: {others:#?}", others.len(), found.len());
 }
 

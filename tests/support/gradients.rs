@@ -120,7 +120,7 @@ fn lost<P: Parameters, Y: Parameters>(operation: &str, f: &dyn Fn(&P) -> Y, at: 
     let Err(payload) = result else { panic!("`{operation}` is computed as if it had no derivative") };
     let text = payload.downcast_ref::<String>().expect("the message is text");
     let expected = format!("no gradient can be taken through `{operation}`");
-    assert!(text.contains(&expected), "{text}\nis not\n{expected}");
+    assert!(text.contains(&expected), "{text}\ndoes not contain\n{expected}");
 }
 
 /// Numbers between -1 and 1, with the sizes of a value.

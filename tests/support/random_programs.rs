@@ -77,7 +77,7 @@ const MAPS: &[for<'a, 'b> fn(View<'a>, View<'b>) -> Matrix] = &[
     |x, y| (x.ln_sigmoid() + y.gelu_tanh() * x.softsign().square()).tanh().eval(),
 ];
 
-/// Operations with a vector, most of which broadcast it.
+/// Operations with a vector. Most of them broadcast the vector.
 #[derive(Clone, Copy, Debug)]
 enum Broadcast {
     TanhTimesVector,
@@ -395,7 +395,10 @@ impl Case {
         for &step in &self.steps {
             machine.step(step);
         }
-        (machine.matrices.pop().expect("the first"), machine.vectors.pop().expect("the first"))
+        (
+            machine.matrices.pop().expect("there is a matrix"),
+            machine.vectors.pop().expect("there is a vector"),
+        )
     }
 
     /// A loss of the results, to which each input contributes.
@@ -424,7 +427,7 @@ pub fn assert_all_near(found: &[f64], expected: &[f64], tolerance: f64, what: &s
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert!(
             (found - expected).abs() <= tolerance * scale,
-            "{what}, element {at}: {found} is not {expected}"
+            "{what}, element {at}: {found} instead of {expected}"
         );
     }
 }
@@ -453,7 +456,8 @@ fn shortened(mut case: Case, check: fn(&Case) -> bool) -> Case {
 }
 
 pub fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    std::env::var(name)
+        .map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
 }
 
 /// Checks random programs. Returns the number of compared programs, and the total number.

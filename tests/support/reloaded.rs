@@ -15,12 +15,12 @@ pub fn reloaded<In: RecordInputs, Out: Parameters>(
     let saved = program.to_saved().expect("the program can be saved");
     let text = serde_json::to_string(&saved).expect("the program can be written");
     let read: SavedProgram = serde_json::from_str(&text).expect("the program can be read");
-    assert!(read == saved, "it is the saved program");
+    assert!(read == saved, "JSON preserves the program");
     let bytes = postcard::to_allocvec(&saved).expect("the program can be written");
     let read: SavedProgram = postcard::from_bytes(&bytes).expect("the program can be read");
-    assert!(read == saved, "it is the saved program");
+    assert!(read == saved, "Postcard preserves the program");
     let loaded = read.restore(like).expect("the program can be restored");
-    assert!(loaded == *program, "the loaded program is the saved one: {program}");
+    assert!(loaded == *program, "the restored program equals the original: {program}");
     assert_eq!(loaded.to_string(), program.to_string());
     loaded
 }

@@ -1,6 +1,6 @@
 //! A small generator of pseudo-random numbers.
 
-#![allow(dead_code)] // each test calls a part of it
+#![allow(dead_code)] // each test calls some of the methods
 
 /// SplitMix64. The same seed gives the same numbers.
 #[derive(Clone, Debug)]

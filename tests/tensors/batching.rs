@@ -44,7 +44,7 @@ fn products(plan: &Plan) -> usize {
 fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Array<f32, B>) {
     assert_eq!(a.shape(), b.shape());
     for (x, y) in a.iter().zip(&b) {
-        assert!((x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0), "{x} is not {y}");
+        assert!((x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0), "{x} instead of {y}");
     }
 }
 
@@ -725,7 +725,7 @@ mod arrays {
         const NAME: &'static str = "mat_vec";
 
         fn one(&self, (a, b): (ArrayView2<'_, f32>, ArrayView1<'_, f32>)) -> Array1<f32> {
-            assert!(!self.rule, "the rule is taken");
+            assert!(!self.rule, "the rule is not used");
             a.dot(&b)
         }
 

@@ -74,7 +74,8 @@ fn numbers_and_tensors() {
     assert_eq!(vmap(filled, Row)(x.at(Row)).order((Row, Feat)), array![[1.0, 1.0], [2.0, 2.0]]);
 }
 
-/// A function of tensors without dims is called in a loop, or once for all if it has a rest.
+/// A function of tensors without dims is called in a loop, or only once if its tensors have a
+/// `Rest`.
 #[test]
 fn tensors_without_dims() {
     fn area<B: Dims>(x: &Tensor<f64, (Rest<B>,)>, y: &Tensor<f64, (Rest<B>,)>) -> Tensor<f64, (Rest<B>,)> {
@@ -94,7 +95,7 @@ fn tensors_without_dims() {
 fn a_plan_shows_one_loop() {
     let x = Array1::<f64>::ones(1000);
     let (_, plan) = explain(|| vmap(f64::sqrt, Row)(x.at(Row)));
-    assert!(plan.to_string().contains("a function of numbers"), "{plan}");
+    assert!(plan.steps.len() == 1 && plan.to_string().contains("a function of numbers"), "{plan}");
 }
 
 /// `vmap` of a function of numbers refuses traced tensors, so no gradient is lost.
@@ -132,7 +133,6 @@ fn errors_about_sizes_name_lines_of_the_program() {
     assert!(text.contains(&here(line)) && text.contains(&here(bound)), "{text}");
 }
 
-/// A tuple of one is one argument.
 #[test]
 fn a_tuple_of_one() {
     let x = from_vec(Row.of(2), vec![4.0, 9.0]);

@@ -55,7 +55,7 @@ fn odd_tensors_have_a_heat_map() {
 fn a_drawn_heat_map_has_a_cell_for_each_element() {
     dims!(row = 2, col = 3);
     let svg = (10 * row + col).to_svg(row, col);
-    let document = Document::parse(&svg).expect("a document");
+    let document = Document::parse(&svg).expect("the SVG is valid");
     let cells = of_class(&document, "cell");
     let titles: Vec<String> = cells.iter().map(|&cell| title(cell)).collect();
     assert_eq!(titles.len(), 6);
@@ -82,7 +82,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
         (product.exp() + 1.0).order((j, i))
     });
     let svg = plan.to_svg();
-    let document = Document::parse(&svg).expect("a document");
+    let document = Document::parse(&svg).expect("the SVG is valid");
     assert_eq!(of_class(&document, "box").len(), plan.steps.len());
     let first = plan.steps[0].to_string();
     assert_eq!(title(of_class(&document, "box")[0]), first);
@@ -97,7 +97,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     };
     let plan = typed_dims::pipeline::plan::explain::Plan { steps: vec![step], ..Default::default() };
     let svg = plan.to_svg();
-    let document = Document::parse(&svg).expect("a document");
+    let document = Document::parse(&svg).expect("the SVG is valid");
     assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 line of 2"));
 }
 
@@ -107,7 +107,7 @@ fn steps_of_a_gradient_say_so() {
     let (x, w) = (ones::<f64, _>((i, j)), ones(j));
     let (_, plan) = explain(|| typed_dims::grad::grad(|w| (&x * w).sum(j).exp().sum(i), &w));
     let svg = plan.to_svg();
-    let document = Document::parse(&svg).expect("a document");
+    let document = Document::parse(&svg).expect("the SVG is valid");
     let gradients = plan.backward.iter().filter(|&&is| is).count();
     assert_eq!(of_class(&document, "gradient").len(), gradients);
     assert_eq!(of_class(&document, "box").len(), plan.steps.len() - gradients);
@@ -124,12 +124,12 @@ fn a_path_is_a_tree() {
         (Array2::<f32>::ones((2, 30)), Array2::<f32>::ones((30, 40)), Array2::<f32>::ones((40, 5)));
     let path = einsum_path!("ij,jk,kl->il", a, b, c);
     let svg = path.to_svg();
-    let document = Document::parse(&svg).expect("a document");
+    let document = Document::parse(&svg).expect("the SVG is valid");
     let lines = document.root().descendants().filter(|node| node.has_tag_name("polyline")).count();
     assert_eq!((of_class(&document, "box").len(), lines), (3 + 2, 2 * 2));
     for step in &path.steps {
         assert!(document.root().descendants().any(|node| node.text() == Some(&step.pattern)), "{svg}");
     }
     let one = einsum_path!("i->", Array1::<f32>::ones(3)).to_svg();
-    assert_eq!(of_class(&Document::parse(&one).expect("a document"), "box").len(), 1);
+    assert_eq!(of_class(&Document::parse(&one).expect("the SVG is valid"), "box").len(), 1);
 }

@@ -11,8 +11,7 @@ dims! {
     pub struct Item;
     /// Features of an item.
     pub struct Feat;
-    /// Examples. Declared after `Item`: a prime that sorted next to its dim would come before this
-    /// dim.
+    /// Examples. Declared after `Item`, but sorted before the prime of `Item`.
     pub struct Batch;
     /// A static size.
     pub struct Fixed = 3;
@@ -44,7 +43,7 @@ fn gram(x: &Tensor<f64, (Item, Feat)>) -> Square {
 fn close<D: Dimension>(found: ndarray::Array<f64, D>, expected: ndarray::Array<f64, D>) {
     assert_eq!(found.shape(), expected.shape());
     for (x, y) in found.iter().zip(&expected) {
-        assert!((x - y).abs() < 1e-12 * x.abs().max(y.abs()).max(1.0), "{x} is not {y}");
+        assert!((x - y).abs() < 1e-12 * x.abs().max(y.abs()).max(1.0), "{x} instead of {y}");
     }
 }
 
@@ -54,7 +53,7 @@ fn error<T>(result: Result<T, DimError>) -> String {
     let Err(error) = result else { panic!("no error") };
     let mut text = error.to_string();
     while let Some(start) = text.find(" (at ") {
-        let end = text[start..].find(')').expect("the place ends") + start;
+        let end = text[start..].find(')').expect("the location ends") + start;
         text.replace_range(start..=end, "");
     }
     text

@@ -31,7 +31,7 @@ fn numbers<D: ndarray::Dimension>(sizes: impl ndarray::ShapeBuilder<Dim = D>, se
 fn close<D: ndarray::Dimension>(a: Array<f32, D>, b: Array<f32, D>) {
     assert_eq!(a.shape(), b.shape());
     for (x, y) in a.iter().zip(&b) {
-        assert!((x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0), "{a} is not {b}");
+        assert!((x - y).abs() < 1e-5 * x.abs().max(y.abs()).max(1.0), "{a} instead of {b}");
     }
 }
 
@@ -190,7 +190,7 @@ mod methods {
         close(counter.scaled(x.at((Batch, Feat))).order((Batch, Feat)), &x * 2.0);
         let (y, calls) = counter.consumed(x.at((Batch, Feat)));
         close(y.order((Batch, Feat)), &x + 1.0);
-        assert_eq!(calls, 2, "one call is one call, whatever the batch");
+        assert_eq!(calls, 2, "a call with a batch counts as one call");
     }
 }
 
@@ -330,7 +330,7 @@ fn lookups_and_integers() {
     assert_eq!(found, expected);
 }
 
-/// A loop whose number of steps depends on the example, and one with the same number for all.
+/// A loop whose number of steps depends on the example, and a loop with a fixed number of steps.
 #[test]
 fn data_decides() {
     #[batched]

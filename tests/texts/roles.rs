@@ -1,5 +1,5 @@
 //! Roles of dims: the sections of ONNX's "Dimension Denotation". `ui-tests/fail/roles` has programs
-//! that must not compile; `tests/onnx` has models in files.
+//! that must not compile; `tests/onnx` checks models.
 //!
 //! | section | the text | test | in models: `onnx/dimension_denotation` | refused: `ui-tests/fail` |
 //! |---|---|---|---|---|
@@ -122,7 +122,7 @@ mod definition {
     /// Principle 1, "fine grain enough": no standard role is accepted for another.
     #[test]
     fn no_standard_denotation_passes_for_another() {
-        /// A dim of each role, with the role's name.
+        /// Dims that are named after their roles.
         mod of {
             use typed_dims::prelude::dims;
             use typed_dims::types::role;
@@ -255,7 +255,7 @@ mod propagation {
         let (x, filter) = (image(), ones::<f32, _>((O, C, Kh, Kw)));
         let y = conv(&x, &filter, C, (H, W), (Kh, Kw), &Window::new());
         features(&y.clone().sum((N, O)));
-        // "A channel of the output image feature maps": the next layer's data.
+        // The output channels of a filter are the channels of the next layer's data.
         dims! { pub struct C2: DataChannel = 2; }
         channels(&y.rename(O, C2).sum((N, H, W)));
     }
@@ -309,7 +309,6 @@ mod verification {
         assert_eq!(blur(&image(), H).dims(), [("N", 2), ("C", 3), ("W", 6)]);
     }
 
-    /// Dims without a role are accepted everywhere.
     #[test]
     fn undenoted_dims_are_accepted_everywhere() {
         dims! { pub struct A; pub struct B; pub struct D; pub struct E; pub struct F; }

@@ -638,7 +638,7 @@ fn lists_of_dims() {
     assert_eq!(y, a.index_axis(Axis(0), 1).select(Axis(0), &[2, 0]));
 }
 
-/// `A[i, None]`, `x.sum(k, keepdim=True)`.
+/// Like `A[i, None]` and `x.sum(k, keepdim=True)` in torch.
 #[test]
 fn new_axes_and_kept_ones() {
     let a = counting((2, 3));

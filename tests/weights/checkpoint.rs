@@ -72,7 +72,7 @@ fn bytes(network: &Network) -> Vec<u8> {
 
 /// The lines of an error, without the first.
 fn faults(result: Result<(), LoadError>) -> Vec<String> {
-    let text = result.expect_err("the sizes do not fit").to_string();
+    let text = result.expect_err("an error").to_string();
     text.lines().skip(1).map(|line| line.trim().to_owned()).collect()
 }
 
@@ -489,7 +489,7 @@ mod npz {
         assert_eq!(layer.weight.sum((In, Hidden)).order(()), 6.0);
     }
 
-    /// `numpy.savez(weight=numpy.asfortranarray([[0, 1, 2], [3, 4, 5]], "f4"))`
+    /// `numpy.savez(file, weight=numpy.asfortranarray([[0, 1, 2], [3, 4, 5]], "f4"))`
     #[test]
     fn an_array_whose_first_axis_is_the_innermost_is_read() {
         let header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
@@ -633,7 +633,7 @@ mod state_of_halves {
         }
         steps(&mut value, &mut adam, 3..5);
         assert_eq!(adam.steps(), 5);
-        // Single-precision state is not loaded from half-precision moments.
+        // Half-precision moments do not fit a single-precision parameter.
         let mut wide = (randn::<f32, _>((In.of(3), Hidden.of(5)), 1), ones::<f32, _>(Hidden.of(5)));
         let error = faults(saved.load_optimizer("adam", &mut Adam::new(1e-3), &wide));
         assert_eq!(error[0], "`adam.mean.0` has elements of type f16, not f32");

@@ -30,7 +30,10 @@ fn check(name: &str, x: &Kernel, deviation: f64, most: std::ops::Range<f64>) {
     let (mean, found, largest) = statistics(x);
     assert!(mean.abs() < 4.0 * deviation / 36_000_f64.sqrt(), "{name}: mean {mean}");
     assert!((found / deviation - 1.0).abs() < 0.02, "{name}: deviation {found} instead of {deviation}");
-    assert!(most.contains(&(largest / deviation)), "{name}: {largest} of {deviation}");
+    assert!(
+        most.contains(&(largest / deviation)),
+        "{name}: largest magnitude {largest}, deviation {deviation}"
+    );
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn rows_or_columns_are_orthonormal() {
     let columns = (w.view().rename(In, Other) * &w).sum((Kh, Out, Kw));
     assert_eq!(columns.order((In, Other)).dim(), (5, 5));
     let squares = w.square().sum((In, Kh, Out, Kw)).order(());
-    assert!((squares - 10.0).abs() < 1e-12, "ten rows of length 1");
+    assert!((squares - 10.0).abs() < 1e-12, "{squares} instead of 10");
     assert!(try_orthogonal::<f32, _, _, _>((In.of(0), Out.of(4)), In, 3).is_ok());
 }
 

@@ -32,10 +32,10 @@ struct Args {
     /// The path of the plugin. By default, the first one found is used
     #[arg(long)]
     plugin: Option<String>,
-    /// Only groups of cases whose names contain this: gpt, mlp, chain, attention or product
+    /// Run only the groups with this text in their names: gpt, mlp, chain, attention or product
     #[arg(long, default_value = "")]
     only: String,
-    /// Number of timed calls
+    /// Number of timed calls, at least 5
     #[arg(long, default_value_t = 50)]
     calls: usize,
     /// Small sizes, to try the program on a CPU
@@ -48,6 +48,9 @@ struct Args {
     #[arg(long)]
     cache: Option<String>,
 }
+
+/// How soon a queued call returns is measured with this many calls.
+const FIRST: usize = 5;
 
 /// Prints the median time of single calls, the mean time of queued ones, and how soon a queued call
 /// returns, in microseconds. The argument of `call` says whether to wait for the results.
@@ -71,8 +74,8 @@ fn time(
     let mut first = 0.0;
     for at in 0..calls {
         call(at + 1 == calls)?;
-        if at == 4 {
-            first = 1e6 * start.elapsed().as_secs_f64() / 5.0;
+        if at + 1 == FIRST {
+            first = 1e6 * start.elapsed().as_secs_f64() / FIRST as f64;
         }
     }
     let queued = 1e6 * start.elapsed().as_secs_f64() / calls as f64;
@@ -85,6 +88,9 @@ fn time(
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
+    if args.calls < FIRST {
+        return Err(format!("--calls {}: at least {FIRST} calls are needed", args.calls).into());
+    }
     let pjrt = match &args.plugin {
         Some(path) => Pjrt::load(path)?,
         None => Pjrt::find()?,

@@ -29,10 +29,10 @@ struct Args {
     /// One sentence per line
     #[arg(long)]
     file: PathBuf,
-    /// A Python with torch and transformers. Without it, PyTorch is left out
+    /// A Python interpreter with torch and transformers. Without this option, PyTorch is left out
     #[arg(long)]
     python: Option<PathBuf>,
-    /// Number of runs; the best one counts
+    /// Number of runs of typed-dims and candle; the best one counts
     #[arg(long, default_value_t = 7)]
     runs: usize,
     /// Only runs typed-dims, for a profiler
@@ -72,8 +72,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             Some(python) if !args.ours => pytorch(python, &args, batch)?,
             _ => "-".into(),
         };
-        table.add_row([format!("batches of {batch}"), rate(ours), rate(theirs), torch]);
-        eprintln!("batches of {batch}: largest difference from candle {difference:.1e}");
+        let candle = if args.ours { "-".into() } else { rate(theirs) };
+        table.add_row([format!("batches of {batch}"), rate(ours), candle, torch]);
+        if !args.ours {
+            eprintln!("batches of {batch}: largest difference from candle {difference:.1e}");
+        }
     }
     let tokens: usize = sentences.iter().map(Vec::len).sum();
     println!("{} sentences, {tokens} tokens\n{table}", sentences.len());
@@ -88,7 +91,7 @@ fn pytorch(python: &PathBuf, args: &Args, batch: usize) -> Result<String, Box<dy
     let line = String::from_utf8(out.stdout)?;
     let last = line.lines().last().ok_or("no output of the Python script")?;
     let rate: serde_json::Value = serde_json::from_str(last)?;
-    Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate")?))
+    Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate in the output of the Python script")?))
 }
 
 /// One row for each of `sentences`, in their order. All libraries get the same batches, of

@@ -64,7 +64,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A case without inputs and peers. `seed` determines the elements of its inputs.
+    /// A case without inputs or peers. `seed` determines the elements of its inputs.
     pub fn new(threads: usize, seed: u64) -> Bench {
         Bench {
             threads,

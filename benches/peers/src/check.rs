@@ -10,7 +10,7 @@ const TOLERANCE: f64 = 2e-5;
 /// Compares the results of all peers with that of the last one, the reference.
 pub fn agree(case: &Case, peers: &mut [Peer]) -> Result<(), String> {
     let Some((last, others)) = peers.split_last_mut() else {
-        return Err(format!("{}: no peer has this name", case.name));
+        return Err(format!("{}: `--peer` selects no peer", case.name));
     };
     let expected = (last.result)();
     let scale = expected.iter().fold(0.0, |most: f64, element| most.max(element.abs()));
@@ -30,7 +30,7 @@ pub fn agree(case: &Case, peers: &mut [Peer]) -> Result<(), String> {
             let error = (found - expected).abs();
             if error.is_nan() || error > TOLERANCE * scale {
                 return Err(format!(
-                    "{}: element {at} is {found} from {}, but {expected} from {}; the largest is {scale}",
+                    "{}: element {at} is {found} from {}, but {expected} from {}; the largest element is {scale}",
                     case.name, peer.name, last.name
                 ));
             }

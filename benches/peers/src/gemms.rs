@@ -82,7 +82,7 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
     assert_eq!(
         (a.nrows(), a.ncols(), b.ncols()),
         (out.nrows(), b.nrows(), out.ncols()),
-        "sizes of a product"
+        "the sizes of the matrices do not fit"
     );
 }
 

@@ -124,7 +124,7 @@ fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
             None => CASES.iter().filter(|case| case.name.starts_with(name.as_str())).collect(),
         };
         if found.is_empty() {
-            return Err(format!("no case begins with `{name}`; `peers list` prints their names"));
+            return Err(format!("no case begins with `{name}`; `peers list` prints all cases"));
         }
         all.extend(found);
     }
@@ -134,7 +134,7 @@ fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
 /// Gives all libraries the same number of threads.
 fn set_threads(threads: usize) -> Result<(), Box<dyn Error>> {
     for name in ["RAYON_NUM_THREADS", "MATMUL_NUM_THREADS"] {
-        // SAFETY: no thread was started yet, so none reads the environment.
+        // SAFETY: no other thread has started yet, so none reads the environment.
         unsafe { std::env::set_var(name, threads.to_string()) };
     }
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?)
@@ -146,7 +146,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
     measure::wait_for_quiet(std::time::Instant::now() + std::time::Duration::from_secs(5));
     let limits = Limits::probe(run.threads);
     eprintln!(
-        "{} threads: {:.0} GFLOP/s in f32, {:.0} in f64",
+        "threads: {}, GFLOP/s: {:.0} in f32, {:.0} in f64",
         run.threads,
         1e-9 * limits.f32_flops,
         1e-9 * limits.f64_flops,

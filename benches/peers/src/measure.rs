@@ -71,7 +71,7 @@ impl Measured {
     }
 
     /// The least time of the peers `others`, divided by the time of `peer`: the median over rounds.
-    /// Slowdowns longer than a round affect both.
+    /// Slowdowns longer than a round affect both times.
     pub fn ratio(&self, others: Range<usize>, peer: usize) -> Option<f64> {
         self.median(|round| {
             let least = round.times[others.clone()].iter().copied().flatten().reduce(f64::min)?;

@@ -240,13 +240,13 @@ versions! {
         }
     }
 
-    /// One row of the result, `out[o, w]`, for four output channels of a 3 x 3 convolution of 32
-    /// channels of 56 x 56.
+    /// The row `h` of four output channels, `out[o, w]`, of a 3 x 3 convolution of 32 channels of
+    /// 56 x 56.
     pub fn conv_row(x: &[f32], kernel: &[f32], h: usize, out: &mut [[f32; 54]; 4]) {
         let mut sums = [[0.0f32; 54]; 4];
         for c in 0..32 {
             for i in 0..3 {
-                let row: &[f32; 56] = x[(c * 56 + h + i) * 56..][..56].try_into().expect("a row");
+                let row: &[f32; 56] = x[(c * 56 + h + i) * 56..][..56].try_into().expect("the sizes fit");
                 for j in 0..3 {
                     for (o, sums) in sums.iter_mut().enumerate() {
                         let factor = kernel[(o * 32 + c) * 9 + 3 * i + j];

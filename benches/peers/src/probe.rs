@@ -184,8 +184,8 @@ impl Traffic {
 
 type Copy = fn(&[f32], &mut [f32]);
 
-/// Two peers for the memory traffic of a case, which take turns with the others: one copies with
-/// the C library, and one with a loop. Each call uses the next of `copies` sets of arrays.
+/// Two peers for the memory traffic of a case, which take turns with the other peers: one copies
+/// with the C library, and one with a loop. Each call uses the next of `copies` sets of arrays.
 pub fn memory(threads: usize, read: f64, written: f64, copies: usize, turn: &Turn) -> [Peer; 2] {
     let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();
     let ways: [Copy; 2] = [|from, to| to.copy_from_slice(from), copy];

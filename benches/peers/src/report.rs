@@ -15,7 +15,7 @@ pub struct Report {
     pub records: Vec<Record>,
 }
 
-/// One case with a number of threads.
+/// The measurements of one case with `threads` threads.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Record {
     pub case: String,
@@ -24,7 +24,7 @@ pub struct Record {
     pub entries: Vec<Entry>,
 }
 
-/// One peer in one case.
+/// The measurements of one peer in one case.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Entry {
     pub peer: String,
@@ -37,7 +37,7 @@ pub struct Entry {
     /// take turns in the same rounds.
     #[serde(default)]
     pub turns: Vec<Option<f64>>,
-    /// The share of its time that the probed limits account for, and which limit applies.
+    /// The share of the least time that the probed limits account for, and which limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_limit: Option<(f64, Bound)>,
 }
@@ -114,7 +114,7 @@ impl Report {
         }
     }
 
-    /// One line for each way to compute a case with typed-dims, next to the fastest others.
+    /// One line for each way to compute a case with typed-dims, next to the fastest peers.
     pub fn summary(&self, threads: usize, cases: &[&str]) -> Table {
         let mut table = table(
             &[
@@ -173,7 +173,7 @@ impl Report {
         table
     }
 
-    /// The least time of every peer, in milliseconds.
+    /// The least times of the peers in `language`, in milliseconds.
     pub fn full(&self, threads: usize, cases: &[&str], language: Language) -> Table {
         let records = self.ordered(threads, cases);
         let mut peers: Vec<&str> = Vec::new();
@@ -203,7 +203,7 @@ impl Report {
     }
 }
 
-/// An empty table. The columns at these positions are right-aligned.
+/// An empty table. The columns at the positions `numbers` are right-aligned.
 pub fn table(header: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(header);

@@ -4,8 +4,8 @@ use crate::bench::Peer;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Which copy of the arrays is used next, shared by all peers of a case. Peers may share inputs, so
-/// a copy is only used again after all others.
+/// Which copy of the arrays was used last, shared by all peers of a case. Peers may share inputs,
+/// so a copy is only used again after all others.
 #[derive(Clone)]
 pub struct Turn(Rc<Cell<usize>>);
 
@@ -14,7 +14,7 @@ impl Turn {
         Turn(Rc::default())
     }
 
-    /// The index of the next of this many copies.
+    /// The index of the copy to use next.
     pub fn next(&self, copies: usize) -> usize {
         self.0.set((self.0.get() + 1) % copies);
         self.0.get()

@@ -195,7 +195,7 @@ impl SavedContent {
                     && is_within(len, *start as i128, axes())
                     && are_apart(axes());
                 if !is_known {
-                    return Err(damaged("a result has other elements than steps compute"));
+                    return Err(damaged("a result has elements that no step computes"));
                 }
                 let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
                 Ok((ResultLayout { start, sizes, strides, origin: None }, dtype))

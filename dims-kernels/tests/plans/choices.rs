@@ -1,6 +1,5 @@
 //! Choices made from bytes, which are followed by endless zeros.
 
-/// A source of choices.
 pub struct Choices<'b> {
     bytes: &'b [u8],
 }

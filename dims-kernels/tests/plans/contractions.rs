@@ -90,7 +90,6 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     positions(&kept_sizes).zip(&expected).for_each(|(at, &sum)| whole.set(&at, sum));
     let mut strides = SmallVec::from_elem(0, loops);
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
-    // (A target is initialized memory.)
     // SAFETY: the strides along the kept axes are those of the target's slots, which are distinct
     // and have these sizes.
     let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };

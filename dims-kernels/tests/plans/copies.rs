@@ -15,7 +15,7 @@ fn nest(sizes: &[usize], order: &[usize], operands: &[&[isize]]) -> Nest {
     Nest::map(sizes, order, &rows)
 }
 
-/// A copy to new memory, for elements of several widths.
+/// A copy of elements of one of several widths, to new memory or in place.
 pub fn copies(choices: &mut Choices<'_>) {
     match choices.below(6) {
         0 => to_new_memory::<i8>(choices),

@@ -53,7 +53,7 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
         assert_same(&found, &expected, &(case, parts.len()));
         let mut there: Vec<T> = expected.iter().map(|x| x.neg()).collect();
         collect(parts, lower, Destination::Given(&mut there)).expect("nothing fails");
-        assert_same(&there, &expected, &("in place", case, parts.len()));
+        assert_same(&there, &expected, &("given", case, parts.len()));
     }
     reused::<T>(&expected, &result, parts.len());
 }
@@ -61,7 +61,7 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
 /// `-x`, computed in place.
 fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let mut data = x.to_vec();
-    // SAFETY: the elements live to the end, and each is read only at the position that is written.
+    // SAFETY: the elements outlive `freed`, and each is read only at the position that is written.
     let freed = unsafe { Freed::of(&mut data[..]) };
     // SAFETY: these are the elements of `data`, and only the pass accesses them meanwhile.
     let elements = unsafe { Elements::new(freed.start(), &[Axis::new(x.len(), 1)], &[]) };

@@ -1,4 +1,4 @@
-//! Operations along lines of elements in memory.
+//! Running sums along lines of elements in memory.
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
@@ -7,7 +7,7 @@ use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::scalar::Num;
 use typed_dims_kernels::scan::{Cumulate, LineOp, ScanInput};
 
-/// Running sums along one axis, for any order of the result.
+/// Running sums along one axis, with the axes of the result in any order.
 pub fn lines(choices: &mut Choices<'_>) {
     match choices.below(3) {
         0 => running::<f32>(choices),
@@ -36,7 +36,7 @@ fn running<T: Num + Value>(choices: &mut Choices<'_>) {
         let before = if at[lines[0]] == 0 { T::ZERO } else { expected[number - inner] };
         expected.push(before.add(x.at(&at)));
     }
-    // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
+    // SAFETY: the nest has the sizes and strides of `x`.
     let memory = || unsafe { ScanInput::new(x.elements(), &parts, expected.len(), inner) };
     let case = (&sizes, &order, blocks.len(), &x.strides, parts.len());
     assert_same(&memory().collect(Cumulate).expect("there is memory"), &expected, &case);

@@ -1,9 +1,9 @@
-//! Compares functions of the crate that take elements, sizes and strides with slow, obvious loops.
+//! Compares functions of the crate on elements, sizes and strides with slow, obvious loops.
 //!
 //! A case takes its [choices](choices::Choices) from bytes. Property tests generate random bytes;
 //! if this file is compiled as a fuzz target, libFuzzer generates them.
 
-#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are not compiled there.
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // Fuzzing does not compile the tests.
 
 mod choices;
 mod contractions;

@@ -13,7 +13,7 @@ pub trait Value: Copy + PartialEq + std::fmt::Debug {
     const POISON: Self;
     /// A value made from a small integer.
     fn of(number: i8) -> Self;
-    /// Whether both are equal, where NaN equals NaN.
+    /// Whether the two values are equal, where NaN equals NaN.
     #[allow(clippy::eq_op)] // only NaN is unequal to itself
     fn is_same(self, other: Self) -> bool {
         self == other || self != self && other != other
@@ -126,14 +126,14 @@ impl<T: Value> Placed<T> {
     pub fn elements(&self) -> Elements<'_, T> {
         let axes: Vec<Axis> =
             self.sizes.iter().zip(&self.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        // SAFETY: the elements at all positions are in the memory, which is borrowed for as long.
+        // SAFETY: the elements at all positions are in the memory, which the result borrows.
         unsafe { Elements::new(self.start(), &axes, &[]) }
     }
 
     pub fn elements_mut(&mut self) -> ElementsMut<'_, T> {
         let start = self.start_mut();
-        // SAFETY: the elements at all positions are in the memory, which is borrowed exclusively
-        // for as long.
+        // SAFETY: the elements at all positions are in the memory, which the result borrows
+        // exclusively.
         unsafe { ElementsMut::along(start, &self.sizes, &self.strides) }
     }
 
@@ -161,12 +161,12 @@ impl<T: Value> Placed<T> {
     }
 }
 
-/// Panics unless both have the same elements.
+/// Panics unless `found` and `expected` have the same elements.
 #[track_caller]
 pub fn assert_same<T: Value>(found: &[T], expected: &[T], case: &dyn std::fmt::Debug) {
     assert_eq!(found.len(), expected.len(), "{case:?}");
     if let Some(at) = found.iter().zip(expected).position(|(x, y)| !x.is_same(*y)) {
-        panic!("element {at} is {:?}, not {:?}: {case:?}", found[at], expected[at]);
+        panic!("element {at} is {:?} instead of {:?}: {case:?}", found[at], expected[at]);
     }
 }
 

@@ -22,8 +22,8 @@ pub fn products(choices: &mut Choices<'_>) {
     }
 }
 
-/// Classes of the numbers of rows, terms of a sum, and columns: each route gets products, long
-/// sides are combined with short ones, and no case takes long.
+/// The classes (see `sizes`) of the numbers of rows, of terms of a sum, and of columns. Each route
+/// gets products, long sides are combined with short ones, and no case takes long.
 const CLASSES: [[usize; 3]; 16] = [
     [0, 1, 1],
     [1, 0, 1],
@@ -89,8 +89,8 @@ fn product<T: Num + Value>(choices: &mut Choices<'_>) {
         c.assert_same(if ran { &expected } else { &before }, &case);
         (ran, route_of(&product))
     };
-    // SAFETY: the matrices are within the memories, which nothing else accesses; elements of the
-    // result are distinct.
+    // SAFETY: the matrices are within memory that nothing else accesses; the elements of the result
+    // are distinct.
     let dispatched = |product: &Product<T>| unsafe {
         multiply(product);
         true
@@ -106,7 +106,7 @@ fn product<T: Num + Value>(choices: &mut Choices<'_>) {
     }
 }
 
-/// Products of the same sizes at equal distances, to new memory and to existing elements.
+/// Products of equal sizes, at equal distances in memory. The results are strided or contiguous.
 pub fn batches(choices: &mut Choices<'_>) {
     if choices.once_in(2) { batch::<f32>(choices) } else { batch::<i64>(choices) }
 }
@@ -130,8 +130,7 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     positions(&[count, m, n]).zip(&sums).for_each(|(at, &sum)| expected.set(&at, sum));
     let case = ([count, m, k, n], [&a.strides, &b.strides, &expected.strides]);
     let strides_of_c = strides(&c);
-    // SAFETY: the strides are those of the three matrices, along axes of their sizes; the elements
-    // of `c` are distinct.
+    // SAFETY: the sizes and strides are those of `a`, `b` and `c`; elements of `c` are distinct.
     unsafe {
         let c = c.elements_mut().as_mut_ptr();
         batch(strides_of_c).multiply(None, a.elements(), b.elements(), c);
@@ -139,7 +138,7 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     c.assert_same(&expected, &case);
     let mut new = vec![T::ZERO; sums.len()];
     let dense = batch([(m * n) as isize, n as isize, 1]);
-    // SAFETY: the strides are the operands', along axes of their sizes; the results are contiguous.
+    // SAFETY: the sizes and strides are those of `a` and `b`; the results are contiguous.
     unsafe { dense.multiply(None, a.elements(), b.elements(), new.as_mut_ptr()) };
     assert_same(&new, &sums, &case);
 }

@@ -106,8 +106,8 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
     }
 }
 
-/// Compares a reduction with `expected` of the values of each result. The function that is compiled
-/// for the type must give the same results.
+/// Compares a reduction with `expected`, applied to the values of each result. The function that is
+/// compiled for the type must give the same results.
 #[track_caller]
 fn check<T, R>(axes: &Axes, x: &Placed<T>, reducer: R, expected: impl Fn(&[T]) -> R::Out)
 where

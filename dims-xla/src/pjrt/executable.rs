@@ -191,7 +191,7 @@ impl Executable {
 fn check(inputs: &[ArrayType], arguments: &[&DeviceBuffer]) -> Result<(), XlaError> {
     if inputs.len() != arguments.len() {
         return Err(XlaError::arguments(format!(
-            "the program takes {} arguments, and {} are given",
+            "expected {} arguments of the program, found {}",
             inputs.len(),
             arguments.len()
         )));
@@ -202,7 +202,7 @@ fn check(inputs: &[ArrayType], arguments: &[&DeviceBuffer]) -> Result<(), XlaErr
     match mismatch {
         None => Ok(()),
         Some(position) => Err(XlaError::arguments(format!(
-            "argument {position} of the program is {}, and {}{:?} is given",
+            "argument {position} of the program must be {}, but is {}{:?}",
             inputs[position],
             arguments[position].element_type(),
             arguments[position].sizes()

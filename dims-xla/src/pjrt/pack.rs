@@ -27,7 +27,7 @@ pub(super) fn source<'a>(
     let Some(strides) = strides else {
         if data.len() != bytes {
             return Err(XlaError::arguments(format!(
-                "{} has {bytes} bytes, and {} are given",
+                "expected {bytes} bytes for {}, found {}",
                 array(),
                 data.len()
             )));
@@ -36,9 +36,9 @@ pub(super) fn source<'a>(
     };
     if strides.len() != sizes.len() {
         return Err(XlaError::arguments(format!(
-            "{} has {} axes, and {} strides are given",
-            array(),
+            "expected {} strides for {}, found {}",
             sizes.len(),
+            array(),
             strides.len()
         )));
     }

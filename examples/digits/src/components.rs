@@ -128,14 +128,15 @@ mod tests {
     fn numbers(value: &Value) -> Vec<f64> {
         match value {
             Value::Array(list) => list.iter().flat_map(numbers).collect(),
-            number => vec![number.as_f64().expect("a number")],
+            number => vec![number.as_f64().expect("the value is a number")],
         }
     }
 
     /// The expected values are from `examples/reference.py`.
     #[test]
     fn components_are_those_of_scikit_learn() {
-        let all: Value = serde_json::from_str(include_str!("../../reference.json")).expect("JSON");
+        let all: Value =
+            serde_json::from_str(include_str!("../../reference.json")).expect("the file is JSON");
         let close = |found: Vec<f64>, name: &str| {
             let expected = numbers(&all["components"][name]);
             let is_close = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-12);

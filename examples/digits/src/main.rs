@@ -27,7 +27,7 @@ struct Args {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Gzipped lines of 64 pixels and a class
+    /// A gzipped file of lines with 64 pixels and a class
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz"), hide_default_value = true)]
     data: PathBuf,
     /// Number of passes over the images

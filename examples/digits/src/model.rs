@@ -102,7 +102,7 @@ mod tests {
         let (loss, found) = network.gradients(&images, &labels);
         let loss = loss.order(());
         let (expected_loss, expected) = by_hand(&network, &images, &labels);
-        assert!((loss - expected_loss).abs() < 1e-6, "{loss} {expected_loss}");
+        assert!((loss - expected_loss).abs() < 1e-6, "{loss} instead of {expected_loss}");
         let differences = found.zip_elements(&expected, |a: f32, b| (a - b).abs());
         let Network { w1, b1, w2, b2 } = differences;
         let greatest = [
@@ -145,8 +145,9 @@ mod tests {
             let by_w2 = slope(&|net, by| net.w2 += select(hidden.eq(unit) & Class.eq(class), by, 0.0));
             let by_b2 = slope(&|net, by| net.b2 += select(Class.eq(class), by, 0.0));
 
-            let close =
-                |slope: f32, gradient: f32| assert!((slope - gradient).abs() < 2e-3, "{slope} {gradient}");
+            let close = |slope: f32, gradient: f32| {
+                assert!((slope - gradient).abs() < 2e-3, "{gradient} instead of {slope}")
+            };
             close(by_w1, (&gradients.w1).index(Pixel, pixel).index(Hidden, unit).order(()));
             close(by_b1, (&gradients.b1).index(Hidden, unit).order(()));
             close(by_w2, (&gradients.w2).index(Hidden, unit).index(Class, class).order(()));

@@ -11,7 +11,7 @@ use typed_dims::prelude::*;
 use typed_dims::program::{jit, record, spec};
 use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, XlaError};
 
-/// Images in a mini-batch.
+/// The number of images in a mini-batch.
 const BATCH: usize = 32;
 const RATE: f64 = 0.1;
 const MOMENTUM: f64 = 0.9;
@@ -23,7 +23,7 @@ pub struct Options {
     pub seed: u64,
     /// The number of passes over the images.
     pub epochs: usize,
-    /// Units of the hidden layer.
+    /// The number of units of the hidden layer.
     pub hidden: usize,
 }
 

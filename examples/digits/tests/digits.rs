@@ -151,7 +151,7 @@ fn training_is_deterministic_and_learns() {
     assert_eq!(correct / 899.0, outcome.accuracy);
 }
 
-/// Calls a recorded step with other weights and images than it was recorded with, and with a
+/// Calls a recorded step with weights and images that differ from the recorded ones, and with a
 /// smaller last batch. The results equal those of the step itself, bit for bit.
 #[test]
 fn a_recorded_step_is_the_step() {

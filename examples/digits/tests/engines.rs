@@ -40,7 +40,7 @@ fn losses_are_those_of_the_cpu() {
         let engine = Engine::Xla { pjrt: pjrt.clone(), mesh };
         for (step, (found, expected)) in losses(&digits, &engine).iter().zip(&expected).enumerate() {
             let difference = (found - expected).abs();
-            assert!(difference <= 1e-4, "step {step} on {engine}: {found} is not {expected}");
+            assert!(difference <= 1e-4, "step {step} on {engine}: {found} instead of {expected}");
         }
     }
 }

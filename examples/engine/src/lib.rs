@@ -28,8 +28,8 @@ pub struct EngineArgs {
     /// The engine of the training steps
     #[arg(long, value_enum, default_value_t = Kind::Cpu)]
     engine: Kind,
-    /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on different examples,
-    /// along `model` on different parts of the model
+    /// A mesh of devices for XLA, such as `data=4,model=2`: devices along `data` work on different
+    /// examples, and devices along `model` work on different parts of the model
     #[arg(long)]
     mesh: Option<Devices>,
     /// The file of a PJRT plugin, instead of an installed one

@@ -23,7 +23,8 @@ use std::time::Instant;
 use typed_dims::prelude::*;
 use typed_dims_xla::XlaError;
 
-/// The number of steps between two measurements of the test loss. A checkpoint is saved at each.
+/// The number of steps between two measurements of the test loss. Each measurement saves a
+/// checkpoint.
 const PERIOD: usize = 100;
 
 /// Trains a character-level decoder, and samples text from it.
@@ -122,7 +123,7 @@ fn checkpoint(out: &Path) -> PathBuf {
 fn checked(args: &Train) -> Result<(), String> {
     if args.heads == 0 || args.width == 0 || !args.width.is_multiple_of(2 * args.heads) {
         return Err(format!(
-            "the width {} is not a multiple of twice the number of heads, {}",
+            "the width {} is not a positive multiple of twice the number of heads, {}",
             args.width, args.heads
         ));
     }
@@ -146,7 +147,7 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
         return Err(format!("the text is too short for passages of {context} characters").into());
     }
     println!(
-        "{} weights on {engine}; {} characters to learn from, {} to test with, {} different ones",
+        "{} weights on {engine}; {} characters to learn from, {} to test with, {} distinct characters",
         training.with_state(|(gpt, _)| gpt.count_elements())?,
         corpus.training.len(),
         corpus.test.len(),
@@ -199,8 +200,8 @@ fn text(args: &Train) -> Result<String, Box<dyn Error>> {
 
 fn fresh(args: &Train, text: &str, engine: &Engine) -> Result<Training, XlaError> {
     let &Train { steps, layers, heads, width, context, batch, rate, seed, .. } = args;
-    // With 8/3 of the width, the three matrices of SwiGLU have as many weights as two with four
-    // times the width.
+    // With 8/3 of the width, the three matrices of SwiGLU have as many weights as two matrices with
+    // four times the width.
     let inner = (8 * width).div_ceil(3).next_multiple_of(8);
     let warm_up = steps / 15;
     let options = Options { layers, heads, width, inner, context, batch, steps, warm_up, rate, seed };

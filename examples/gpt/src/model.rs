@@ -120,7 +120,7 @@ impl Layer {
     }
 }
 
-/// The weights of a decoder. Gradients and moments have the same type.
+/// The weights of a decoder. Gradients and the moments of the optimizer have the same type.
 #[derive(Clone, Parameters)]
 pub struct Gpt {
     /// The embedding of each character, which also computes the scores.

@@ -101,7 +101,7 @@ impl Corpus {
 ///
 /// Panics if the text is not longer than a passage.
 pub fn passages(ids: &[u32], batch: usize, len: usize, seed: u64, step: u64) -> (Texts, Texts) {
-    assert!(ids.len() > len, "a text of {} characters has no passage of {len} and one more", ids.len());
+    assert!(ids.len() > len, "a text of {} characters is not longer than a passage of {len}", ids.len());
     let mut rng = StdRng::seed_from_u64(seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let starts: Vec<usize> = (0..batch).map(|_| rng.random_range(0..ids.len() - len)).collect();
     let cut = |by: usize| from_fn((Batch.of(batch), Token.of(len)), |(b, t)| ids[starts[b] + t + by]);

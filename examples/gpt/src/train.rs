@@ -203,7 +203,8 @@ impl Training {
     /// Reads a file written by [`save`](Training::save).
     pub fn open(path: &Path, engine: &Engine) -> Result<Self, Box<dyn Error>> {
         let file = Saved::open(path)?;
-        let note = |name| file.note(name).ok_or_else(|| format!("{}: no `{name}` in it", path.display()));
+        let note =
+            |name| file.note(name).ok_or_else(|| format!("{}: the file has no `{name}`", path.display()));
         let options: Options = serde_json::from_str(note("options")?)?;
         let vocabulary = Vocabulary::of(note("vocabulary")?);
         let mut gpt = Gpt::random(options.sizes(vocabulary.len()), options.seed);

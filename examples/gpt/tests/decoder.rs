@@ -104,7 +104,7 @@ fn the_gradient_is_the_slope() {
         |by: f32| gpt.zip_elements(&gradient, |w: f32, g| w + by / length * g).loss(&texts, &next).order(());
     let step = 1e-2;
     let slope = (loss(step) - loss(-step)) / (2.0 * step);
-    assert!((slope - length).abs() < 0.01 * length, "{slope} {length}");
+    assert!((slope - length).abs() < 0.01 * length, "{slope} instead of {length}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_training_goes_on_bit_for_bit() {
     assert!(elements(&of_resumed) == elements(&unbroken));
 }
 
-/// The elements of a file; its header lists the metadata in any order.
+/// The elements of a file, without the header, whose metadata has no fixed order.
 fn elements(bytes: &[u8]) -> &[u8] {
     let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     &bytes[8 + header..]

@@ -21,7 +21,7 @@ const OPTIONS: Options = Options {
 fn losses(engine: &Engine) -> Vec<f32> {
     let text = "the cat sat on the mat and the dog sat on the log. ".repeat(20);
     let vocabulary = Vocabulary::of(&text);
-    let corpus = Corpus::new(vocabulary.encode(&text).expect("the text has its own characters"));
+    let corpus = Corpus::new(vocabulary.encode(&text).expect("the vocabulary has all characters"));
     let mut training = Training::new(OPTIONS, vocabulary, engine).unwrap();
     (0..OPTIONS.steps).map(|_| training.step(&corpus).unwrap()).collect()
 }
@@ -36,7 +36,7 @@ fn losses_are_those_of_the_cpu() {
         let engine = Engine::Xla { pjrt: pjrt.clone(), mesh };
         for (step, (found, expected)) in losses(&engine).iter().zip(&expected).enumerate() {
             let difference = (found - expected).abs();
-            assert!(difference <= 1e-4, "step {step} on {engine}: {found} is not {expected}");
+            assert!(difference <= 1e-4, "step {step} on {engine}: {found} instead of {expected}");
         }
     }
 }

@@ -73,7 +73,7 @@ fn decoding_with_a_cache_is_refused() {
     let gpt = Gpt::random(SIZES, 1);
     let refused = |run: &dyn Fn() -> Option<DimError>| match catch_unwind(AssertUnwindSafe(run)) {
         Ok(error) => error.expect("an error").to_string(),
-        Err(payload) => payload.downcast_ref::<String>().expect("a text").clone(),
+        Err(payload) => payload.downcast_ref::<String>().expect("the panic has a message").clone(),
     };
     let fresh = refused(&|| {
         record(|texts: &Texts| gpt.next_scores(texts, &mut Cache::new(&gpt, 3, 8)), &texts(4, 1)).err()

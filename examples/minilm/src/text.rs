@@ -70,8 +70,8 @@ pub fn embed(
     out
 }
 
-/// Splits sentences into batches of at most `most`, the longest sentences first. To limit padding,
-/// each sentence of a batch is at least half as long as the longest.
+/// Splits sentences into batches of at most `most` sentences, the longest first. To limit padding,
+/// each sentence is at least half as long as the longest of its batch.
 fn batches(sentences: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..sentences.len()).collect();
     by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));

@@ -188,7 +188,7 @@ fn agrees_with_loops_whatever_the_padding() {
         let out = encoder.encode(&tokens(&sentences, filler)).order((Batch, Width));
         for (sentence, row) in sentences.iter().zip(out.rows()) {
             for (ours, exact) in row.iter().zip(Loops(&arrays).encode(sentence)) {
-                assert!((*ours as f64 - exact).abs() < 2e-6, "{ours} {exact}");
+                assert!((*ours as f64 - exact).abs() < 2e-6, "{ours} instead of {exact}");
             }
         }
     }
@@ -211,7 +211,7 @@ fn all_that_does_not_fit_is_told_at_once() {
     assert_eq!(error, expected);
 }
 
-/// Calls the recorded encoder with other tokens and lengths than it was recorded with.
+/// Calls the recorded encoder with tokens and lengths that differ from the recorded ones.
 #[test]
 fn a_recorded_encoder_is_the_encoder() {
     let rng = &mut StdRng::seed_from_u64(5);

@@ -56,7 +56,7 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) ->
     let (mut training, test) = digits.halves(&mut rng);
     let steps = epochs * training.len().div_ceil(BATCH);
     let mut state = start(channels, blocks, steps as u64, seed);
-    // The first call with a batch size, and the first one with momentum, record the step. Other
+    // The first call with each batch size, and the first call with momentum, record the step. Other
     // calls run a recorded program.
     let step = jit::<(State, &Maps, &Labels), _>(|(state, images, labels)| step(state, images, labels));
     let mut accuracy = share_read(&state.0, digits, &test);

@@ -53,7 +53,7 @@ fn running_moments_approach_those_of_the_batch() {
     for _ in 0..150 {
         network.gradient(&images, &labels); // only updates the moments
     }
-    assert!(distance(&network) < 1e-3 * before, "{before} {}", distance(&network));
+    assert!(distance(&network) < 1e-3 * before, "{before} before, {} after", distance(&network));
 }
 
 #[test]
@@ -73,5 +73,5 @@ fn the_gradient_is_the_slope() {
     };
     let step = 1e-3;
     let slope = (loss(step) - loss(-step)) / (2.0 * step);
-    assert!((slope - length).abs() < 0.02 * length, "{slope} {length}");
+    assert!((slope - length).abs() < 0.02 * length, "{slope} instead of {length}");
 }

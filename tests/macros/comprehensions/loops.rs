@@ -1,4 +1,4 @@
-//! Comprehensions return the same as the equivalent loops, on arrays of random sizes, including 0
+//! Comprehensions return what the equivalent loops compute, on arrays of random sizes, including 0
 //! and 1.
 
 use ndarray::{Array, Array1, Array2, Array3, Dimension, ShapeBuilder, StrideShape};

@@ -1,6 +1,6 @@
-//! The main macros, and a little of everything else, in a crate without the standard library. It is
-//! built for a target that has none. Its tests run on a target that has one, with the library's
-//! `no_std` build.
+//! The main macros, and a little of everything else, in a crate without the standard library. The
+//! crate is built for a target that lacks the standard library. The tests run on a target that has
+//! it, with the `no_std` build of typed-dims.
 //!
 //! The crate is not a default member: other packages would enable the library's feature `std` here.
 
@@ -11,7 +11,7 @@ extern crate alloc;
 
 use alloc::format;
 use alloc::string::String;
-// ndarray's `array!` needs the macro in scope.
+// ndarray's `array!` needs `vec!` in scope.
 use alloc::vec;
 use alloc::vec::Vec;
 use typed_dims::ndarray::{Array1, Array2, Array3, ArrayView2, array};
@@ -90,7 +90,7 @@ pub fn complaint() -> String {
     let (a, b) = (array![1.0, 2.0], array![1.0, 2.0, 3.0]);
     dims!(i);
     let error = a.at(i).try_order(i).and_then(|_| b.try_at(i).map(|_| ()));
-    format!("{}", error.expect_err("two sizes of one dim"))
+    format!("{}", error.expect_err("the sizes differ"))
 }
 
 /// Computes large results. In a `std` build, their memory comes from the pool, and several threads
@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn attention_is_softmax_and_both_products() {
-        let array = |step, n| Array3::from_shape_vec((n, 2, 4), numbers([n, 2, 4], step)).expect("so many");
+        let array =
+            |step, n| Array3::from_shape_vec((n, 2, 4), numbers([n, 2, 4], step)).expect("the sizes fit");
         let (q, k, v) = (array(0.37, 3), array(0.91, 5), array(0.53, 5));
         let out = causal_attention(
             &q.at((Token, Head, Width)).eval(),
@@ -129,7 +130,7 @@ mod tests {
             };
             let all: f32 = (0..=token).map(weight).sum();
             let expected: f32 = (0..=token).map(|key| weight(key) / all * v[[key, head, at]]).sum();
-            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            assert!((found - expected).abs() < 1e-5, "{found} instead of {expected}");
         }
     }
 
@@ -138,13 +139,16 @@ mod tests {
         let x = Array2::from_shape_fn((7, 9), |(i, j)| (i * 9 + j) as f64 / 11.0 - 3.0);
         let expected = x.mapv(|x: f64| x.sin() + x.exp() + x.abs().sqrt() + x.tanh() + x.powi(3));
         for (found, expected) in functions(x.view()).iter().zip(&expected) {
-            assert!((found - expected).abs() < 1e-12 * expected.abs().max(1.0), "{found} {expected}");
+            assert!(
+                (found - expected).abs() < 1e-12 * expected.abs().max(1.0),
+                "{found} instead of {expected}"
+            );
         }
     }
 
     #[test]
     fn layers_patterns_lists_and_errors() {
-        let a = Array2::from_shape_vec((4, 3), numbers([4, 3], 0.41)).expect("so many");
+        let a = Array2::from_shape_vec((4, 3), numbers([4, 3], 0.41)).expect("the sizes fit");
         let rows = layer(&a, &Array2::eye(3), &Array1::zeros(3));
         for (row, x) in rows.outer_iter().zip(a.outer_iter()) {
             let powers = x.mapv(|x| x.max(0.0).exp());

@@ -1,4 +1,4 @@
-//! Broadcasting, along the data dimension and along others.
+//! Broadcasting along the data dimension and along other dimensions.
 
 use super::*;
 use typed_dims::ndarray::array;

@@ -38,7 +38,7 @@ fn stacking_is_a_new_axis_and_a_concatenation() {
     assert_eq!((y.to_array(), class), (stack(Axis(0), &views).unwrap(), CostClass::Free));
     let y: Stream<i64, (A, B, C, N), A> = Stream::stack_after(C, N, parts);
     assert_eq!(y.to_array(), stack(Axis(3), &views).unwrap());
-    // The same by the definition in the text.
+    // The same stack, built as the text defines it.
     let single = parts.map(|part| part.new_axis_after(B, N));
     let y: Stream<i64, (A, B, N, C), A> = Stream::concat(N, &single);
     assert_eq!(y.to_array(), Stream::stack_before(C, N, parts).to_array());

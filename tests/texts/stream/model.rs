@@ -19,7 +19,7 @@ dims! {
 
 fn near(a: Array2<f64>, b: Array2<f64>) {
     assert_eq!(a.shape(), b.shape());
-    a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} {b}"));
+    a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-9, "{a} instead of {b}"));
 }
 
 /// `[time input!] -> [time hidden!] -> [time output!]`

@@ -25,7 +25,10 @@ fn functions_of_floats() {
     let values = [0.25, 1.0, 2.0, 4.0].map(f64::from);
     let equals = |y: Stream<f64, (A,), A>, f: fn(f64) -> f64| {
         let expected = values.map(f);
-        y.to_array().iter().zip(expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-12, "{y} {e}"));
+        y.to_array()
+            .iter()
+            .zip(expected)
+            .for_each(|(y, e)| assert!((y - e).abs() < 1e-12, "{y} instead of {e}"));
     };
     equals(x.exp(), f64::exp);
     equals(x.ln(), f64::ln);
@@ -112,7 +115,7 @@ fn functions_of_tensors_that_name_no_dim() {
         });
     assert_eq!(y.pointwise(|y| logistic(&y)).to_array(), y.sigmoid().to_array());
     let expected = turned.mapv(|x| x as f64 / (1.0 + (-(x as f64)).exp()) + 1.0);
-    y.to_array().iter().zip(&expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} {e}"));
+    y.to_array().iter().zip(&expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} instead of {e}"));
 }
 
 #[test]

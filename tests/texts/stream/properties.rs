@@ -87,7 +87,7 @@ proptest! {
         let weight = Array1::from_iter(0..b * 2).into_shape_with_order((b, 2)).unwrap().mapv(|w| w as i64 - 2);
         let expected = Array3::from_shape_fn((a, 2, c), |(a, i, c)| (0..b).map(|b| weight[[b, i]] * array[[a, b, c]]).sum::<i64>());
         prop_assert_eq!(x.contract(weight.at((B, I)), B).to_array(), expected.clone());
-        // The same with a weight that is a stream along I.
+        // The same contraction, with a weight that is a stream along I.
         let weight = weight.at((B, I)).stream((I, B), I);
         prop_assert_eq!(x.allow_dynamic_weights().contract(&weight, B).to_array(), expected);
     }

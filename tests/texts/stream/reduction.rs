@@ -77,7 +77,10 @@ fn all_reductions() {
     let x = array.clone().into_tensor((A, B, C)).stream((A, B, C), B);
     let near = |y: Stream<f64, (A, B), B>, expected: &dyn Fn(&[f64]) -> f64| {
         let expected = array.map_axis(Axis(2), |line| expected(&line.to_vec()));
-        y.to_array().iter().zip(&expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} {e}"));
+        y.to_array()
+            .iter()
+            .zip(&expected)
+            .for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} instead of {e}"));
     };
     near(x.sum(C), &|line| line.iter().sum());
     near(x.prod(C), &|line| line.iter().product());

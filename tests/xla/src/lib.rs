@@ -29,7 +29,7 @@ pub fn numbers<P: Parameters>(value: &P) -> Vec<Vec<f64>> {
             ($t:ty) => {
                 bytes
                     .chunks_exact(size_of::<$t>())
-                    .map(|own| <$t>::from_le_bytes(own.try_into().expect("an element")) as f64)
+                    .map(|own| <$t>::from_le_bytes(own.try_into().expect("the bytes are an element")) as f64)
                     .collect()
             };
         }
@@ -80,9 +80,9 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
 /// 1.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
-    assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");
+    assert_eq!(found.len(), expected.len(), "{what}: the values have the same number of tensors");
     for (tensor, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        assert_eq!(found.len(), expected.len(), "{what}: tensor {tensor} has the same sizes");
+        assert_eq!(found.len(), expected.len(), "{what}: the lengths of tensor {tensor} are equal");
         let greatest =
             expected.iter().filter(|own| own.is_finite()).fold(1.0f64, |best, own| best.max(own.abs()));
         for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
@@ -90,7 +90,7 @@ pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what:
             let is_near = (found - expected).abs() <= tolerance * greatest;
             assert!(
                 is_same || is_near,
-                "{what}: element {at} of tensor {tensor} is {found} on XLA, {expected} here"
+                "{what}: element {at} of tensor {tensor} is {found} instead of {expected}"
             );
         }
     }

@@ -48,7 +48,7 @@ fn calls(text: &str) -> Vec<(String, Value, String)> {
         .filter(|line| line.contains("custom_call"))
         .map(|line| {
             let settings = between(line, "backend_config = \"", "\", ").replace("\\22", "\"");
-            let (_, rest) = line.split_once("operand_layouts").expect("layouts");
+            let (_, rest) = line.split_once("operand_layouts").expect("a call has layouts");
             (
                 between(line, "call_target_name = \"", "\""),
                 serde_json::from_str(&settings).expect("settings are JSON"),
@@ -84,11 +84,11 @@ fn other_attention_is_computed_by_operations() {
     let of = |seed| -> Words<f32> { randn(sizes(), seed) };
     let run = |(q, k, v): (&Words<f32>, &Words<f32>, &Words<f32>)| attend(q, k, v, 0.125);
     let program = record(run, (&of(1), &of(2), &of(3))).unwrap();
-    assert!(calls(&text(&program, AttentionKernel::Cudnn)).is_empty(), "f32");
+    assert!(calls(&text(&program, AttentionKernel::Cudnn)).is_empty(), "`f32` uses cuDNN");
     let odd = || (Batch.of(2), Head.of(2), Token.of(7), Feat.of(8));
     let run = |(q, k, v): (&Words<bf16>, &Words<bf16>, &Words<bf16>)| attend(q, k, v, SCALE);
     let halves = record(run, (spec(odd()), spec(odd()), spec(odd()))).unwrap();
-    assert!(calls(&text(&halves, AttentionKernel::Cudnn)).is_empty(), "an odd number of queries");
+    assert!(calls(&text(&halves, AttentionKernel::Cudnn)).is_empty(), "an odd number of queries uses cuDNN");
     let Some(pjrt) = plugin(1) else { return };
     let options = RunOptions::new().attention(AttentionKernel::Cudnn);
     let found = pjrt.compile_with(&program, &options).unwrap().call((&of(4), &of(5), &of(6))).unwrap();

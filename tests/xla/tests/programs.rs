@@ -1,4 +1,5 @@
-//! Layers, losses, training steps and attention on XLA, compared with the library's own results.
+//! Training steps, operations on integers, errors and gradients of attention on XLA. Values are
+//! compared with the library's own results.
 
 #![allow(missing_docs)]
 

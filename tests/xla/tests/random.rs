@@ -23,8 +23,8 @@ const MARGIN: f64 = 1e-6;
 /// The tolerance of [`assert_near`].
 const TOLERANCE: f64 = 1e-9;
 
-/// Compiles the value and the gradient for one input, and calls both with another. Returns `false`
-/// if a function cannot be recorded, or if the other input is too close to a kink.
+/// Compiles the value and the gradient for one input, and calls both with another input. Returns
+/// `false` if a function cannot be recorded, or if the other input is too close to a kink.
 fn check(case: &Case) -> bool {
     let pjrt = PLUGIN.as_ref().expect("there is a plugin");
     let mut random = Random(case.seed ^ 0x5DEE_CE66);
@@ -43,7 +43,7 @@ fn check(case: &Case) -> bool {
         let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{what}: {error}"));
         let (matrix, vector) = run.call(other).unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = (matrix.to_host(), vector.to_host());
-        let found = (found.0.expect("a result"), found.1.expect("a result"));
+        let found = (found.0.expect("the matrix can be read"), found.1.expect("the vector can be read"));
         assert_near(&found, &function(other), TOLERANCE, what);
     }
     true
@@ -56,5 +56,5 @@ fn random_programs() {
     }
     let (compared, count) = check_all(25, Case::longer, check);
     println!("{compared} of {count} random programs were compared");
-    assert!(compared > count * 3 / 5, "only {compared} of {count} were compared");
+    assert!(compared > count * 3 / 5, "only {compared} of {count} random programs were compared");
 }

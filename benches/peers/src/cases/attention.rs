@@ -76,7 +76,8 @@ fn plain_head(
     by(scores.view(), v, out, 1);
 }
 
-/// An input, whose heads are in axis `heads`, in the order batch, head, position, feature.
+/// Puts the axes of an input with the heads in axis `heads` into the order batch, head, position,
+/// feature.
 fn by_head<'a>(x: &'a Array4<f32>, heads: usize) -> ArrayView4<'a, f32> {
     x.view().permuted_axes(if heads == 2 { [0, 2, 1, 3] } else { [0, 1, 2, 3] })
 }
@@ -131,13 +132,14 @@ fn peers(bench: &mut Bench, shape: [usize; 4], heads: usize, [composed, by_opera
             ("bhqd,bhkd->bhqk", "bhqk,bhkd->bhqd")
         };
         bench.peer("ndarray-einsum", move || {
-            let scores = einsum(first, &[&*inputs[0], &*inputs[1]]).expect("a valid pattern") * SCALE;
+            let scores = einsum(first, &[&*inputs[0], &*inputs[1]]).expect("the pattern is valid") * SCALE;
             let mut scores = scores.as_standard_layout().into_owned();
             let keys = scores.shape()[3];
             let rows = scores.len() / keys;
-            let mut flat = scores.view_mut().into_shape_with_order((rows, keys)).expect("contiguous");
+            let mut flat =
+                scores.view_mut().into_shape_with_order((rows, keys)).expect("the scores are contiguous");
             softmax_rows(&mut flat);
-            einsum(second, &[&scores, &*inputs[2]]).expect("a valid pattern")
+            einsum(second, &[&scores, &*inputs[2]]).expect("the pattern is valid")
         });
     }
     {

@@ -37,7 +37,7 @@ fn chain(bench: &mut Bench, sizes: [usize; 5], thin: bool) {
     {
         let [a, b, c, d] = matrices.clone();
         bench.peer("ndarray-einsum", move || {
-            einsum("ab,bc,cd,de->ae", &[&*a, &*b, &*c, &*d]).expect("a valid pattern")
+            einsum("ab,bc,cd,de->ae", &[&*a, &*b, &*c, &*d]).expect("the pattern is valid")
         });
     }
     {
@@ -46,7 +46,7 @@ fn chain(bench: &mut Bench, sizes: [usize; 5], thin: bool) {
             let run = || {
                 if thin { a.matmul(&b)?.matmul(&c.matmul(&d)?) } else { a.matmul(&b.matmul(&c)?)?.matmul(&d) }
             };
-            run().expect("sizes agree")
+            run().expect("the sizes agree")
         });
     }
     #[cfg(feature = "burn")]

@@ -22,14 +22,14 @@ pub fn affine_relu(bench: &mut Bench) {
         let (x, scale, bias) = (x.clone(), scale.clone(), bias.clone());
         bench.peer("ndarray", move || {
             let (scale, bias) = (scale.to_shape((64, 1, 1)), bias.to_shape((64, 1, 1)));
-            let (scale, bias) = (scale.expect("64 elements"), bias.expect("64 elements"));
+            let (scale, bias) = (scale.expect("there are 64 elements"), bias.expect("there are 64 elements"));
             let zip = Zip::from(&*x).and_broadcast(&scale).and_broadcast(&bias);
             let one = |&x: &f32, &scale: &f32, &bias: &f32| (x * scale + bias).max(0.0);
             if threads == 1 { zip.map_collect(one) } else { zip.par_map_collect(one) }
         });
     }
     {
-        let column = |x: &Array1<f32>| candle(x).reshape((64, 1, 1)).expect("64 elements");
+        let column = |x: &Array1<f32>| candle(x).reshape((64, 1, 1)).expect("there are 64 elements");
         let (x, scale, bias) = (candle(&x), column(&scale), column(&bias));
         bench.peer("candle", move || {
             x.broadcast_mul(&scale).and_then(|x| x.broadcast_add(&bias)?.relu()).expect("shapes agree")
@@ -44,23 +44,28 @@ pub fn affine_relu(bench: &mut Bench) {
     }
     bench.peer("plain loop", move || {
         let mut out = Vec::with_capacity(x.len());
-        let elements = x.as_slice().expect("standard layout");
-        fill(&mut out, x.len(), |out| {
+        let elements = x.as_slice().expect("the layout is standard");
+        let write = |out: &mut [f32]| {
             plain::each_chunk(threads, out, 56 * 56, |at, out| {
                 let channel = at % 64;
                 plain::affine_relu(&elements[at * 56 * 56..][..56 * 56], scale[channel], bias[channel], out);
             });
-        });
+        };
+        // SAFETY: the chunks that are written are all elements.
+        unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((16, 64, 56, 56), out).expect("the sizes fit")
     });
 }
 
-/// Resizes `out` to `len` elements without clearing them. `write` must write all of them.
+/// Resizes `out` to `len` elements without clearing them.
+///
+/// # Safety
+///
+/// `write` must write all elements, and read none before it has written it.
 #[allow(clippy::uninit_vec)]
-pub fn fill(out: &mut Vec<f32>, len: usize, write: impl FnOnce(&mut [f32])) {
+pub unsafe fn fill(out: &mut Vec<f32>, len: usize, write: impl FnOnce(&mut [f32])) {
     out.reserve_exact(len);
-    // SAFETY: the loops that use this write every element before any is read, and every bit pattern
-    // is an `f32`.
+    // SAFETY: the memory is reserved, every bit pattern is an `f32`, and `write` writes all elements.
     unsafe { out.set_len(len) };
     write(out);
 }
@@ -68,16 +73,18 @@ pub fn fill(out: &mut Vec<f32>, len: usize, write: impl FnOnce(&mut [f32])) {
 /// Computes the rows of a matrix from those of `x`, in blocks.
 fn rows(threads: usize, x: &Array2<f32>, each: impl Fn(&[f32], &mut [f32]) + Sync + Send) -> Array2<f32> {
     const ROWS: usize = 32;
-    let elements = x.as_slice().expect("standard layout");
+    let elements = x.as_slice().expect("the layout is standard");
     let len = x.ncols();
     let mut out = Vec::new();
-    fill(&mut out, x.len(), |out| {
+    let write = |out: &mut [f32]| {
         plain::each_chunk(threads, out, ROWS * len, |at, out| {
             for (out, x) in out.chunks_exact_mut(len).zip(elements[at * ROWS * len..].chunks_exact(len)) {
                 each(x, out);
             }
         });
-    });
+    };
+    // SAFETY: the chunks that are written are all elements.
+    unsafe { fill(&mut out, x.len(), write) };
     Array2::from_shape_vec(x.raw_dim(), out).expect("the sizes fit")
 }
 
@@ -114,7 +121,7 @@ pub fn softmax(bench: &mut Bench) {
     }
     {
         let x = candle(&x);
-        bench.peer("candle", move || candle_nn::ops::softmax_last_dim(&x).expect("a matrix"));
+        bench.peer("candle", move || candle_nn::ops::softmax_last_dim(&x).expect("the input is a matrix"));
     }
     #[cfg(feature = "burn")]
     {

@@ -24,8 +24,9 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
     }
     {
         let x = candle(&x);
-        bench
-            .peer("candle", move || x.permute((0, 3, 1, 2)).and_then(|x| x.contiguous()).expect("four axes"));
+        bench.peer("candle", move || {
+            x.permute((0, 3, 1, 2)).and_then(|x| x.contiguous()).expect("the tensor has four axes")
+        });
     }
     #[cfg(feature = "burn")]
     {
@@ -33,10 +34,10 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
         bench.peer("burn", move || contiguous(x.clone().permute([0, 3, 1, 2])));
     }
     bench.peer("plain loop", move || {
-        let elements = x.as_slice().expect("standard layout");
+        let elements = x.as_slice().expect("the array is in standard layout");
         let image = height * width * channels;
         let mut out = Vec::new();
-        fill(&mut out, x.len(), |out| {
+        let write = |out: &mut [f32]| {
             plain::each_chunk(threads, out, image, |at, out| {
                 let x = &elements[at * image..][..image];
                 if channels == 3 {
@@ -45,7 +46,9 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
                     plain::transpose_band(x, height * width, channels, 0, out);
                 }
             });
-        });
+        };
+        // SAFETY: the chunks that are written are all elements.
+        unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((batch, channels, height, width), out).expect("the sizes fit")
     });
 }
@@ -80,14 +83,16 @@ pub fn pixel_shuffle(bench: &mut Bench) {
     {
         let x = x.clone();
         bench.peer("ndarray", move || {
-            let split = x.view().into_shape_with_order((8, 64, 2, 2, 64, 64)).expect("256 channels");
+            let split = x.view().into_shape_with_order((8, 64, 2, 2, 64, 64)).expect("the sizes fit");
             let ordered = split.permuted_axes([0, 1, 4, 2, 5, 3]).as_standard_layout().into_owned();
-            ordered.into_shape_with_order((8, 64, 128, 128)).expect("contiguous")
+            ordered.into_shape_with_order((8, 64, 128, 128)).expect("the array is contiguous")
         });
     }
     {
         let x = candle(&x);
-        bench.peer("candle", move || candle_nn::ops::pixel_shuffle(&x, 2).expect("256 channels"));
+        bench.peer("candle", move || {
+            candle_nn::ops::pixel_shuffle(&x, 2).expect("the input has 256 channels")
+        });
     }
     #[cfg(feature = "burn")]
     {
@@ -98,9 +103,9 @@ pub fn pixel_shuffle(bench: &mut Bench) {
         });
     }
     bench.peer("plain loop", move || {
-        let elements = x.as_slice().expect("standard layout");
+        let elements = x.as_slice().expect("the array is in standard layout");
         let mut out = Vec::new();
-        fill(&mut out, x.len(), |out| {
+        let write = |out: &mut [f32]| {
             plain::each_chunk(threads, out, 128 * 128, |at, out| {
                 let planes = &elements[at * 4 * 4096..][..4 * 4096];
                 for (line, out) in out.chunks_exact_mut(128).enumerate() {
@@ -109,7 +114,9 @@ pub fn pixel_shuffle(bench: &mut Bench) {
                     plain::interleave(row(0), row(1), out);
                 }
             });
-        });
+        };
+        // SAFETY: the chunks that are written are all elements.
+        unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((8, 64, 128, 128), out).expect("the sizes fit")
     });
 }
@@ -133,7 +140,7 @@ pub fn transpose(bench: &mut Bench) {
     }
     {
         let a = candle(&a);
-        bench.peer("candle", move || a.t().and_then(|a| a.contiguous()).expect("a matrix"));
+        bench.peer("candle", move || a.t().and_then(|a| a.contiguous()).expect("the tensor is a matrix"));
     }
     #[cfg(feature = "burn")]
     {
@@ -141,13 +148,15 @@ pub fn transpose(bench: &mut Bench) {
         bench.peer("burn", move || contiguous(a.clone().transpose()));
     }
     bench.peer("plain loop", move || {
-        let elements = a.as_slice().expect("standard layout");
+        let elements = a.as_slice().expect("the array is in standard layout");
         let mut out = Vec::new();
-        fill(&mut out, N * N, |out| {
+        let write = |out: &mut [f32]| {
             plain::each_chunk(threads, out, N * N / threads, |at, out| {
                 plain::transpose_band(elements, N, N, at * N / threads, out);
             });
-        });
+        };
+        // SAFETY: the chunks that are written are all elements.
+        unsafe { fill(&mut out, N * N, write) };
         Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });
 }

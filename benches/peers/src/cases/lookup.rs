@@ -34,7 +34,7 @@ pub fn embedding_bag(bench: &mut Bench) {
         });
     }
     {
-        let (table, ids) = (candle(&table), candle_ids(&ids).flatten_all().expect("a matrix"));
+        let (table, ids) = (candle(&table), candle_ids(&ids).flatten_all().expect("the tensor is a matrix"));
         bench.peer("candle", move || {
             let rows = table.embedding(&ids).and_then(|rows| rows.reshape((1024, 64, 128)));
             rows.and_then(|rows| rows.sum(1)).expect("ids are in range")
@@ -50,10 +50,12 @@ pub fn embedding_bag(bench: &mut Bench) {
         bench.peer("burn", move || burn::tensor::module::embedding(table.clone(), ids.clone()).sum_dim(1));
     }
     bench.peer("plain loop", move || {
-        let (table, ids) =
-            (table.as_slice().expect("standard layout"), ids.as_slice().expect("standard layout"));
+        let (table, ids) = (
+            table.as_slice().expect("the array is in standard layout"),
+            ids.as_slice().expect("the array is in standard layout"),
+        );
         let mut out = Array2::zeros((1024, 128));
-        let into = out.as_slice_mut().expect("standard layout");
+        let into = out.as_slice_mut().expect("the array is in standard layout");
         plain::each_chunk(threads, into, 32 * 128, |at, out| {
             for (out, ids) in out.chunks_exact_mut(128).zip(ids[at * 32 * 64..].chunks_exact(64)) {
                 plain::bag(table, ids, out);
@@ -82,8 +84,8 @@ pub fn triu(bench: &mut Bench) {
     }
     {
         let mask = candle_core::Tensor::triu2(N, candle_core::DType::U8, &candle_core::Device::Cpu);
-        let (a, mask) = (candle(&a), mask.expect("a mask"));
-        let zeros = a.zeros_like().expect("a matrix");
+        let (a, mask) = (candle(&a), mask.expect("the mask can be created"));
+        let zeros = a.zeros_like().expect("there is memory");
         bench.peer("candle", move || mask.where_cond(&a, &zeros).expect("shapes agree"));
     }
     #[cfg(feature = "burn")]
@@ -92,9 +94,9 @@ pub fn triu(bench: &mut Bench) {
         bench.peer("burn", move || a.clone().triu(0));
     }
     bench.peer("plain loop", move || {
-        let elements = a.as_slice().expect("standard layout");
+        let elements = a.as_slice().expect("the array is in standard layout");
         let mut out = Vec::new();
-        super::elementwise::fill(&mut out, N * N, |out| {
+        let write = |out: &mut [f32]| {
             plain::each_chunk(threads, out, 64 * N, |at, out| {
                 for (row, out) in out.chunks_exact_mut(N).enumerate() {
                     let row = 64 * at + row;
@@ -102,7 +104,9 @@ pub fn triu(bench: &mut Bench) {
                     out[row..].copy_from_slice(&elements[row * N + row..(row + 1) * N]);
                 }
             });
-        });
+        };
+        // SAFETY: the chunks that are written are all elements.
+        unsafe { super::elementwise::fill(&mut out, N * N, write) };
         Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });
 }

@@ -1,5 +1,5 @@
 //! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, and last the
-//! reference, whose result the others must have.
+//! reference, whose result the others must match.
 
 mod attention;
 mod chains;

@@ -80,7 +80,7 @@ where
     {
         let turned = |matrix: &Array2<T>, transposed| {
             let matrix = candle(matrix);
-            if transposed { matrix.t().expect("a matrix") } else { matrix }
+            if transposed { matrix.t().expect("the tensor is a matrix") } else { matrix }
         };
         let (a, b) = (turned(&a, ta), turned(&b, tb));
         bench.peer("candle", move || a.matmul(&b).expect("sizes agree"));
@@ -259,7 +259,9 @@ pub fn gram(bench: &mut Bench) {
     }
     {
         let x = candle(&flat);
-        bench.peer("candle", move || x.matmul(&x.t().expect("matrices")).expect("sizes agree"));
+        bench.peer("candle", move || {
+            x.matmul(&x.t().expect("the tensor has two axes or more")).expect("sizes agree")
+        });
     }
     #[cfg(feature = "burn")]
     {
@@ -293,7 +295,7 @@ pub fn matvec(bench: &mut Bench) {
         bench.peer("ndarray-einsum", move || einsum("ij,j->i", &[&*a, &*x]).expect("a valid pattern"));
     }
     {
-        let (a, x) = (candle(&a), candle(&x).unsqueeze(1).expect("a vector"));
+        let (a, x) = (candle(&a), candle(&x).unsqueeze(1).expect("the tensor is a vector"));
         bench.peer("candle", move || a.matmul(&x).expect("sizes agree"));
     }
     #[cfg(feature = "burn")]
@@ -307,10 +309,10 @@ pub fn matvec(bench: &mut Bench) {
         bench.peer(name, move || product(by, a.view(), x.view().insert_axis(Axis(1)), threads));
     }
     bench.peer("plain loop", move || {
-        let rows = a.as_slice().expect("standard layout");
-        let x = x.as_slice().expect("a vector");
+        let rows = a.as_slice().expect("the array is in standard layout");
+        let x = x.as_slice().expect("the vector is contiguous");
         let mut out = Array1::zeros(4096);
-        let into = out.as_slice_mut().expect("a vector");
+        let into = out.as_slice_mut().expect("the vector is contiguous");
         plain::each_chunk(threads, into, 64, |at, into| {
             plain::matvec(&rows[at * 64 * 4096..], x, into);
         });

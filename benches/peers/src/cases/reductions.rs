@@ -79,7 +79,7 @@ fn sum_axis(bench: &mut Bench, axis: usize, in_dims: fn(&Array2<f32>) -> Array1<
     }
     {
         let a = candle(&a);
-        bench.peer("candle", move || a.sum(axis).expect("a matrix"));
+        bench.peer("candle", move || a.sum(axis).expect("`a` is a matrix"));
     }
     #[cfg(feature = "burn")]
     {
@@ -87,7 +87,7 @@ fn sum_axis(bench: &mut Bench, axis: usize, in_dims: fn(&Array2<f32>) -> Array1<
         bench.peer("burn", move || a.clone().sum_dim(axis));
     }
     bench.peer("plain loop", move || {
-        let elements = a.as_slice().expect("standard layout");
+        let elements = a.as_slice().expect("`a` is in standard layout");
         let mut out = vec![0.0; N];
         if axis == 1 {
             plain::each_chunk(threads, &mut out, 64, |at, out| {

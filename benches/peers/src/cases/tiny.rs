@@ -28,7 +28,7 @@ fn by_nano_gemm(
     assert_eq!(
         (a.nrows(), a.ncols(), b.ncols()),
         (out.nrows(), b.nrows(), out.ncols()),
-        "sizes of a product"
+        "the sizes of the matrices do not fit"
     );
     let (&[ar, ac], &[br, bc]) = (a.strides(), b.strides()) else { unreachable!("matrices have two axes") };
     let &[or, oc] = out.strides() else { unreachable!("matrices have two axes") };

@@ -102,8 +102,8 @@ type Past = Option<[Tensor<4>; 2]>;
 
 /// The tables that a model needs in addition to its weights.
 struct Pass {
-    /// Cosines and sines of RoPE for each position and feature. `RotaryEncoding` pairs other
-    /// features.
+    /// Cosines and sines of RoPE for each position and feature. burn's `RotaryEncoding` pairs the
+    /// features differently.
     cos: Tensor<2>,
     sin: Tensor<2>,
     /// Whether a key comes after the query, with the axes text, head, query and key of a training
@@ -144,7 +144,7 @@ impl Pass {
         })
     }
 
-    /// Scores of the character after the one at position `at` of each text.
+    /// Scores of the character after position `at` of each text.
     fn next(&self, model: &Model, ids: Tensor<2, Int>, past: &mut [Past], at: usize) -> Tensor<2> {
         let scores = model.forward(ids, |layer, [query, key, value]| {
             let (query, key) = (self.turned(query, at), self.turned(key, at));
@@ -236,7 +236,7 @@ impl Decoder for Peer {
             let next = texts.iter().map(|text| i64::from(text[at])).collect();
             let next = ids(next, [texts.len(), 1], &Device::flex());
             let scores = self.sampling.next(&self.sampled, next, &mut past, at).into_data();
-            scores.try_to_vec::<f32>().expect("scores are of `f32`")
+            scores.try_to_vec::<f32>().expect("the scores are of type `f32`")
         });
         scores.flatten().collect()
     }

@@ -153,7 +153,7 @@ impl Model {
 }
 
 pub struct Peer {
-    /// Its weights are variables.
+    /// A model whose weights are variables.
     training: Model,
     optimizer: AdamW,
     /// A model whose weights are not variables, so that no graph is built.

@@ -1,5 +1,5 @@
-//! Compares the decoder of `examples/gpt` with the same one in candle and burn, with the same
-//! weights and texts: training steps, and sampling with a key-value cache.
+//! Compares the decoder of `examples/gpt` with the same decoder in candle and burn: training steps,
+//! and sampling with a key-value cache. All decoders have the same weights and texts.
 
 #[cfg(feature = "burn")]
 mod in_burn;
@@ -73,8 +73,8 @@ trait Decoder {
     /// A step of AdamW. Returns the loss before it.
     fn step(&mut self) -> f32;
 
-    /// Reads the texts character by character with the cache, and returns the scores of the
-    /// character after each one, in the order of position, text and candidate.
+    /// Reads the texts character by character with the cache, and returns the scores of the next
+    /// characters, ordered by position, text and candidate.
     fn scores(&self, texts: &[Vec<u32>]) -> Vec<f32>;
 
     /// Samples this many texts, starting with one character, until the context is full. Calls
@@ -128,8 +128,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
     let close = |what: &str, name: &str, found: f32, expected: f32, most: f32| {
         let error = (found - expected).abs() / expected.abs();
-        eprintln!("{name}: {what} {found}, which differs from ours by {error:.1e}");
-        if error <= most { Ok(()) } else { Err(format!("{name}: {what} is {found}, ours is {expected}")) }
+        eprintln!("{name}: {what} is {found}; the relative difference from ours is {error:.1e}");
+        if error <= most { Ok(()) } else { Err(format!("{name}: {what} is {found} instead of {expected}")) }
     };
     let first: Vec<f32> = decoders.iter().map(|decoder| decoder.loss()).collect();
     for (decoder, &loss) in decoders.iter().zip(&first) {
@@ -142,15 +142,19 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
         for decoder in &decoders[1..] {
             let (name, found) = (decoder.name(), decoder.scores(texts));
             if found.len() != expected.len() {
-                return Err(format!("{name}: {} scores, ours has {}", found.len(), expected.len()));
+                return Err(format!("{name}: {} scores instead of {}", found.len(), expected.len()));
             }
             let errors = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
             // Keeps NaN, which `f32::max` would drop.
             let greatest = |most: f32, error: f32| if most.is_nan() || error <= most { most } else { error };
             let error = errors.fold(0.0, greatest) / scale;
-            eprintln!("{name}: scores of {count} text(s) with the cache differ from ours by {error:.1e}");
+            eprintln!(
+                "{name}: scores of {count} text(s) differ from ours by {error:.1e} of the largest score"
+            );
             if error.is_nan() || error > OF_SCORES {
-                return Err(format!("{name}: scores of {count} text(s) differ by {error} of the largest"));
+                return Err(format!(
+                    "{name}: scores of {count} text(s) differ from ours by {error} of the largest score"
+                ));
             }
         }
     }
@@ -171,7 +175,7 @@ fn agree(decoders: &mut [Box<dyn Decoder>]) -> Result<(), String> {
 /// training step.
 type Rounds = Vec<Vec<f64>>;
 
-/// Runs the decoders in turns, in a varying order.
+/// Runs each decoder once per round, in random order.
 fn in_turns(count: usize, rounds: usize, mut turn: impl FnMut(usize) -> Vec<f64>) -> Vec<Rounds> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut times = vec![Vec::new(); count];

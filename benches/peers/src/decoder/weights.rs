@@ -4,7 +4,7 @@ use gpt::model::{Char, Feat, Gpt, Head, Inner, Layer, Width};
 use ndarray::{Array1, Array2, Array3};
 use typed_dims::prelude::*;
 
-/// All weights. The axes of a linear map are its input and its output.
+/// The axes of a linear map are its input and its output.
 pub struct Weights {
     pub chars: Array2<f32>,
     pub layers: Vec<LayerWeights>,
@@ -38,7 +38,7 @@ impl From<&Layer> for LayerWeights {
         let Layer { attention_norm, attention, glu_norm, glu } = layer;
         let joined = |map: Array3<f32>| {
             let (width, heads, feat) = map.dim();
-            map.into_shape_with_order((width, heads * feat)).expect("standard layout")
+            map.into_shape_with_order((width, heads * feat)).expect("the layout is standard")
         };
         let out: Array3<f32> = (&attention.out.weight).order((Head, Feat, Width));
         let (heads, feat, width) = out.dim();
@@ -47,7 +47,7 @@ impl From<&Layer> for LayerWeights {
             query: joined((&attention.query.weight).order((Width, Head, Feat))),
             key: joined((&attention.key.weight).order((Width, Head, Feat))),
             value: joined((&attention.value.weight).order((Width, Head, Feat))),
-            out: out.into_shape_with_order((heads * feat, width)).expect("standard layout"),
+            out: out.into_shape_with_order((heads * feat, width)).expect("the layout is standard"),
             glu_norm: (&glu_norm.weight).order(Width),
             gate: (&glu.gate.weight).order((Width, Inner)),
             up: (&glu.up.weight).order((Width, Inner)),

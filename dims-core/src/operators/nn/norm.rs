@@ -191,7 +191,7 @@ pub trait Normalization: AsTensor {
         if len == 1 {
             let names: Vec<_> = D::KEYS.as_slice().iter().map(|key| key.name).collect();
             let what = format!(
-                "`batch_norm` over `{}` has one value for each channel, whose variance is 0: it needs more",
+                "`batch_norm` over `{}` has one value for each channel, whose variance is 0: two or more are needed",
                 names.join("`, `")
             );
             return Err(DimError::Shape { what });

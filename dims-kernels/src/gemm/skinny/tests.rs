@@ -64,7 +64,7 @@ fn check<T: Float + Debug + 'static>(case: Case) {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        T::from((state >> 33) % 17).expect("a small integer") - T::from(8).expect("a small integer")
+        T::from((state >> 33) % 17).expect("the integer is small") - T::from(8).expect("8 is small")
     };
     for p in 0..k {
         (0..m).for_each(|i| *a.at(i, p) = next());
@@ -109,7 +109,7 @@ fn check<T: Float + Debug + 'static>(case: Case) {
                 *c.at(i, j) = T::nan();
             }
         }
-        assert!(c.memory.iter().all(|x| x.is_nan()), "{level:?} writes elsewhere");
+        assert!(c.memory.iter().all(|x| x.is_nan()), "{level:?} writes outside the result");
     }
 }
 

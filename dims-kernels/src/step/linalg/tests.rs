@@ -108,13 +108,13 @@ impl<T: TestElement> TestMatrix<T> {
     #[track_caller]
     fn assert_near(&self, other: &Self, what: &str) {
         assert_eq!((self.rows, self.columns), (other.rows, other.columns), "{what}");
-        let size = |value: T| value.size().to_f64().expect("a float");
+        let size = |value: T| value.size().to_f64().expect("the size fits into `f64`");
         let most = other.data.iter().map(|&value| size(value)).fold(1.0, f64::max);
         let tolerance =
             most * (1 + self.rows.max(self.columns)) as f64 * 100.0 * T::Part::epsilon().to_f64().unwrap();
         for (at, (&found, &expected)) in self.data.iter().zip(&other.data).enumerate() {
             let error = size(Num::sub(found, expected));
-            assert!(error <= tolerance, "{what}, element {at}: {found:?} is not {expected:?}");
+            assert!(error <= tolerance, "{what}, element {at}: {found:?} instead of {expected:?}");
         }
     }
 }

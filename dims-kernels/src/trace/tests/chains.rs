@@ -15,7 +15,7 @@ const STEPS: usize = 100_000;
 fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let small = thread::Builder::new().stack_size(256 * 1024);
-        small.spawn_scoped(scope, f).expect("a thread").join().expect("the thread ends")
+        small.spawn_scoped(scope, f).expect("a thread can be started").join().expect("the thread ends")
     })
 }
 
@@ -100,7 +100,7 @@ fn with_shared_operands_are_dropped_once() {
         }
         drop(last);
         assert_eq!(first[..], [1.0, 1.0]);
-        assert!(first.node().is_some() && shared.node().is_some(), "others keep what they have");
+        assert!(first.node().is_some() && shared.node().is_some(), "`first` and `shared` keep their nodes");
     });
 }
 
@@ -124,14 +124,14 @@ fn have_gradients() {
         for _ in 0..STEPS {
             last = next(&last.held());
         }
-        let node = Arc::clone(first.node().expect("a variable"));
+        let node = Arc::clone(first.node().expect("a variable has a node"));
         let cotangent = Buffer::from(vec![2.0f32, 3.0]).held();
         for recorded in [false, true] {
             let outputs = vec![(last.held(), Arc::clone(&cotangent))];
             let mut found =
                 gradients(outputs, core::slice::from_ref(&node), &[], recorded).expect("there is memory");
             let gradient = found.take(&node).expect("the output depends on the input");
-            assert_eq!(Buffer::<f32>::of_held(&gradient).expect("of its type")[..], [2.0, 3.0]);
+            assert_eq!(Buffer::<f32>::of_held(&gradient).expect("the elements are `f32`")[..], [2.0, 3.0]);
         }
     });
 }

@@ -44,7 +44,7 @@ fn what_is_dropped_is_found_no_more() {
         let (clone, address) = (buffer.clone(), buffer.as_ptr());
         let id = buffer.node().unwrap().id;
         drop(buffer);
-        assert_eq!(id_of(&clone[7]), Some(id), "a clone keeps it");
+        assert_eq!(id_of(&clone[7]), Some(id), "the clone keeps the memory");
         drop(clone);
         assert_ne!(find(address.cast()).map(|held| held.node().unwrap().id), Some(id));
         // Memory that is taken out of its buffer is an ordinary vector.
@@ -83,13 +83,13 @@ fn on_many_threads() {
                     if round % 3 == 0 {
                         senders[(number + round) % THREADS]
                             .send((buffer.clone(), id))
-                            .expect("somebody receives");
+                            .expect("the receiver exists");
                     }
                     own.push((buffer, id));
                     own.extend(receiver.try_iter());
                     for (buffer, id) in &own {
                         assert!(is_active());
-                        assert_eq!(id_of(buffer.last().expect("an element")), Some(*id));
+                        assert_eq!(id_of(buffer.last().expect("the buffer has an element")), Some(*id));
                     }
                     if own.len() > 10 {
                         own.drain(..7);

@@ -275,18 +275,18 @@ where
     }
     let dtype = DType::of::<T>().expect("floats are known");
     let found = evaluate(&parts, len, dtype, true).expect("there is memory");
-    prop_assert!(found.node().is_none(), "nothing is traced");
-    let found = Buffer::<T>::of_held(&found).expect("elements of the type");
+    prop_assert!(found.node().is_none(), "the result is traced");
+    let found = Buffer::<T>::of_held(&found).expect("the elements have the type `T`");
     prop_assert_eq!(found.len(), len);
     for at in 0..len {
         let value: f64 = found[at].cast_to();
         prop_assert!(
             (value - expected[at]).abs() <= epsilon * size[at],
-            "{} at {}: {} is not {}",
-            len,
-            at,
+            "{} instead of {} at {} of {}",
             value,
-            expected[at]
+            expected[at],
+            at,
+            len
         );
     }
     Ok(())
@@ -454,7 +454,7 @@ fn loops_on_which_nothing_depends() {
     assert_eq!(Buffer::<f32>::of_held(&found).unwrap()[..], [0.0; 3]);
 }
 
-/// Nothing is read from memory without elements, even if the empty loop is not in the order.
+/// Nothing is read from empty memory, even if the empty loop is not in the order.
 #[test]
 fn fields_without_elements() {
     let held = Buffer::from(Vec::<f64>::new()).held();

@@ -1,5 +1,5 @@
-//! Each operation of the table of `typed-dims-kernels` has a StableHLO lowering for all types of
-//! registers that hold its operands.
+//! Each operation in the tables of `typed-dims-kernels` has a StableHLO lowering for each type of
+//! register that its operands can have.
 
 use super::super::text::{Body, Precision, Value};
 use typed_dims_kernels::program::code::DType;
@@ -89,5 +89,5 @@ fn each_operation_has_a_lowering() {
     let binary = typed_dims_kernels::binary_operations! { lowered_binary };
     let missing: Vec<&str> =
         unary.into_iter().chain(binary).filter(|(_, has)| !has).map(|(name, _)| name).collect();
-    assert!(missing.is_empty(), "`stablehlo/scalar.rs` has no case of {missing:?}");
+    assert!(missing.is_empty(), "`stablehlo/scalar.rs` has no lowering of {missing:?}");
 }

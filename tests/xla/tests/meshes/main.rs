@@ -124,7 +124,7 @@ fn dims_of_one_name_are_not_confused() {
     let x: Both = randn((Row.of(4), other::Row.of(3)), 1);
     let program = record(f, &x).unwrap();
     let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
-    // If dims were matched by name, both would be split, and 3 is odd.
+    // If dims were matched by name, both axes would be split, and the size 3 is odd.
     let plan = split.plan(&program).unwrap();
     assert_eq!(plan.bytes(), 0, "{plan}");
     let run = pjrt.compile_sharded(&program, split).unwrap();

@@ -129,7 +129,7 @@ pub fn block(bench: &mut Bench) {
             let by_head = weight.t().as_standard_layout().into_owned();
             by_head
                 .into_shape_with_order((HEADS, FEAT, WIDTH))
-                .expect("contiguous")
+                .expect("the array is contiguous")
                 .into_tensor((Head, Feat, Model))
         };
         let block = RefCell::new(Block {
@@ -140,7 +140,7 @@ pub fn block(bench: &mut Bench) {
             value: projection(&value),
             out: out
                 .to_shape((HEADS, FEAT, WIDTH))
-                .expect("contiguous")
+                .expect("the sizes fit")
                 .into_owned()
                 .into_tensor((Head, Feat, Out)),
             wide: wide.clone().into_tensor((Model, Wide)),

@@ -54,9 +54,10 @@ pub fn lstm(bench: &mut Bench) {
         ["input", "recurrent"].map(|name| small(bench.input(name, (FEATURES, 4 * FEATURES))));
     let bias = bench.input::<f32, _>("bias", 4 * FEATURES);
     {
-        let by_gate =
-            |weight: &Array2<f32>| weight.to_shape((FEATURES, 4, FEATURES)).expect("contiguous").into_owned();
-        let bias = bias.to_shape((4, FEATURES)).expect("contiguous").into_owned();
+        let by_gate = |weight: &Array2<f32>| {
+            weight.to_shape((FEATURES, 4, FEATURES)).expect("the sizes fit").into_owned()
+        };
+        let bias = bias.to_shape((4, FEATURES)).expect("the sizes fit").into_owned();
         let lstm = RefCell::new(Lstm {
             input: by_gate(&input).into_tensor((Input, Gate, Next)),
             recurrent: by_gate(&recurrent).into_tensor((State, Gate, Next)),

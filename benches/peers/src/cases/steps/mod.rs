@@ -65,7 +65,9 @@ fn candle_step(
         let loss = loss(&by)?;
         let mut store = loss.backward()?;
         std::hint::black_box(loss.to_scalar::<f32>()?);
-        Ok(Gradients(by.iter().map(|x| store.remove(x).expect("the loss depends on the parameter")).collect()))
+        Ok(Gradients(
+            by.iter().map(|x| store.remove(x).expect("the loss depends on the parameter")).collect(),
+        ))
     };
     bench.peer("candle", move || step().expect("shapes agree"));
 }

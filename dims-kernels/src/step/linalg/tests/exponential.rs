@@ -21,11 +21,11 @@ fn large_matrices() -> Vec<(Vec<f64>, Vec<f64>)> {
         (&[0.0, 1e12, 1e-12, 0.0], &[cosh, sinh * 1e12, sinh * 1e-12, cosh]),
         // Another order of rows and columns makes this matrix triangular.
         (&[0.0, 0.0, 1e15, 1e10, 0.0, 0.0, 0.0, 0.0, 0.0], &[1.0, 0.0, 1e15, 1e10, 1.0, 5e24, 0.0, 0.0, 1.0]),
-        // Elements of the result that are out of range do not change others.
+        // Elements of the result that are out of range do not change the others.
         (&[1e4, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0], &[INF, 0.0, 0.0, 0.0, cos, sin, 0.0, -sin, cos]),
         (&[1e4, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], &[INF, INF, INF, 0.0, E, E, 0.0, 0.0, E]),
         (&[0.0, 0.0, 1.0, 0.0, 1e4, 0.0, 0.0, 0.0, 0.0], &[1.0, 0.0, 1.0, 0.0, INF, 0.0, 0.0, 0.0, 1.0]),
-        // Products of elements are out of range, but not the result.
+        // Products of elements are out of range, but the result is not.
         (&[0.0, 1e300, 0.0, 0.0], &[1.0, 1e300, 0.0, 1.0]),
         (&[-1000.0, 1e300, 0.0, -1000.0], &[0.0, 5.075_958_897_549_457e-135, 0.0, 0.0]),
     ];
@@ -37,7 +37,7 @@ fn assert_elements<T: TestElement>(found: &[T], expected: &[f64], tolerance: f64
     for (at, (own, &expected)) in found.iter().zip(expected).enumerate() {
         let part = own.part().to_f64().unwrap();
         let is_near = part == expected || (part - expected).abs() <= tolerance * expected.abs();
-        assert!(is_near, "element {at} of {found:?} is not {expected}");
+        assert!(is_near, "element {at}: {found:?} instead of {expected}");
     }
 }
 
@@ -93,12 +93,14 @@ fn shifts<T: TestElement>(tolerance: f64, scales: &[f64]) {
             for (row, column) in (0..size).flat_map(|row| (0..size).map(move |column| (row, column))) {
                 let found = found.at(row, column).part().to_f64().unwrap();
                 let Some(k) = column.checked_sub(row) else {
-                    assert_eq!(found, 0.0, "{row} {column}");
+                    assert_eq!(found, 0.0, "row {row}, column {column}");
                     continue;
                 };
                 let expected = (1..=k).fold(diagonal.exp(), |product, k| product * scale / k as f64);
                 let error = (found - expected).abs();
-                let what = format!("{found} instead of {expected}: {row} {column} of {size}, {scale}");
+                let what = format!(
+                    "{found} instead of {expected} in row {row}, column {column} (size {size}, scale {scale})"
+                );
                 assert!(error <= tolerance * scale.powi(k as i32), "{what}");
             }
         }
@@ -113,7 +115,7 @@ fn triangular_matrices() {
     shifts::<Complex<f32>>(1e-5, &[1.0, 30.0]);
 }
 
-/// A turn by so many radians that no digit of the sine is known.
+/// The exponential rotates by so many radians that no digit of the sine is known.
 #[test]
 fn matrices_that_are_too_large() {
     for value in [1e20, 1e30, 1e200, 1e308] {

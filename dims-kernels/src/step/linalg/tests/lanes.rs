@@ -81,7 +81,7 @@ fn assert_close<T: MatrixElement>(own: &[T], other: &[T], count: usize, toleranc
         for (&x, &y) in own.iter().zip(other) {
             let is_same = x == y || (!x.is_number() && !y.is_number());
             let error = size(Num::sub(x, y));
-            assert!(is_same || error <= tolerance * most, "{what}: {x:?} is not {y:?}");
+            assert!(is_same || error <= tolerance * most, "{what}: {x:?} instead of {y:?}");
         }
     }
 }
@@ -148,8 +148,8 @@ fn random_matrices<T: TestElement>() {
     }
 }
 
-/// Checks that eigenvalues and singular values are alike, and that vectors are orthogonal and yield
-/// the matrix.
+/// Compares eigenvalues and singular values, and checks that the vectors are orthonormal and that
+/// the product of the factors is the matrix, or its symmetric part.
 fn spectra<T: TestElement>(sizes: MatrixSizes, data: &[T]) {
     let MatrixSizes { batch, rows, columns, .. } = sizes;
     let least = sizes.least();
@@ -241,7 +241,7 @@ fn odd_matrices<T: TestElement>() {
             let is_rank_1 = size > 1 && own.data == product.data;
             for work in UNIQUE.into_iter().filter(|&work| !is_rank_1 || !eliminates(work)) {
                 // Rounding decides these results if the matrix is singular. Results of `Lu` also
-                // differ because `faer` makes another choice among equal pivots.
+                // differ because `faer` chooses differently among equal pivots.
                 let by_rounding = matches!(work, MatrixWork::Cond | MatrixWork::Lu | MatrixWork::Qr);
                 if is_regular && !is_rank_1 && work != MatrixWork::Lu || !by_rounding {
                     assert_alike(work, sizes, core::slice::from_ref(&data), 10.0 * tolerance);

@@ -13,7 +13,7 @@ fn numbers_of_numpy() {
     let near = |found: &[f64], expected: &[f64]| {
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+            assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
         }
     };
     near(

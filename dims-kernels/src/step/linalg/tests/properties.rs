@@ -153,7 +153,7 @@ fn rectangular_works<T: TestElement>(shapes: impl IntoIterator<Item = (usize, us
             let found = conds[at].to_f64().unwrap();
             assert!(
                 (found - expected).abs() <= 1e-2 * expected,
-                "{}: {found} is not {expected}",
+                "{}: {found} instead of {expected}",
                 what("cond")
             );
             // Matrices that are close to a lower rank would need other tolerances.

@@ -35,7 +35,7 @@ fn words(name: &str) -> (&str, Vec<u64>) {
     let constant = constant.trim_end_matches(')');
     let word = match constant.parse::<i64>() {
         Ok(number) => number as u64,
-        Err(_) => constant.parse::<f64>().expect("a number").to_bits(),
+        Err(_) => constant.parse::<f64>().expect("the constant is a number").to_bits(),
     };
     (name, vec![word])
 }
@@ -50,7 +50,7 @@ fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
         });
         return (program, 1);
     }
-    let op = BinaryOpcode::of_words(base, &words).unwrap_or_else(|| panic!("{name} is an operation"));
+    let op = BinaryOpcode::of_words(base, &words).unwrap_or_else(|| panic!("no operation is named {name}"));
     let program = written(|build| {
         let (a, b) = (build.load(0, dtype), build.load(1, dtype));
         build.binary(op, a, b)
@@ -80,7 +80,7 @@ trait ToF64 {
 }
 impl<T: Real> ToF64 for T {
     fn cast(self) -> f64 {
-        self.to_f64().expect("a float is a float")
+        self.to_f64().expect("each float converts to `f64`")
     }
 }
 
@@ -94,8 +94,9 @@ struct Lines {
 fn lines(text: &'static str) -> Vec<Lines> {
     let mut all: Vec<Lines> = Vec::new();
     for line in text.lines() {
-        let (name, numbers) = line.split_once(' ').expect("a name and numbers");
-        let numbers: Vec<f64> = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();
+        let (name, numbers) = line.split_once(' ').expect("the line has a name and numbers");
+        let numbers: Vec<f64> =
+            numbers.split(' ').map(|number| number.parse().expect("the word is a number")).collect();
         if all.last().is_none_or(|last| last.name != name) {
             all.push(Lines { name, operands: Default::default(), expected: Default::default() });
         }
@@ -169,5 +170,5 @@ fn each_operation_on_floats_is_compared() {
     let binary = BINARY.iter().filter(|(op, _)| op.kind_of(RegisterKind::F64) == Some(RegisterKind::F64));
     let names = unary.map(|(op, _)| op.words().0).chain(binary.map(|(op, _)| op.words().0));
     let missing: Vec<&str> = names.filter(|name| all.iter().all(|own| words(own.name).0 != *name)).collect();
-    assert!(missing.is_empty(), "`accuracy.py` has no formula of {missing:?}");
+    assert!(missing.is_empty(), "`accuracy.py` has no formulas for {missing:?}");
 }

@@ -61,7 +61,7 @@ fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, 
             let (found, expected) = (slope_at(program, operand as u32, at), difference(program, operand, at));
             assert!(
                 (found - expected).abs() <= 1e-7 * (1.0 + expected.abs()),
-                "{what} by {operand} at {at:?}: {found} is not {expected}"
+                "{what} with respect to operand {operand} at {at:?}: {found} instead of {expected}"
             );
         }
         if let Some(slope) = slope(program, operand as u32) {
@@ -70,7 +70,7 @@ fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, 
                 points,
                 operands,
                 orders - 1,
-                &format!("the derivative of {what} with respect to {operand}"),
+                &format!("the derivative of {what} with respect to operand {operand}"),
             );
         }
     }
@@ -135,7 +135,7 @@ fn tests_have_none() {
     }
 }
 
-/// An operation with another constant, and one that is not in the table.
+/// Operations that are not in the table, or not with this constant.
 const FURTHER_OF_TWO: &[(BinaryOpcode, [Range<f64>; 2])] =
     &[(BinaryOpcode::SmoothL1(0.0), [-3.0..3.0, -2.0..2.0]), (BinaryOpcode::Chain, [-3.0..3.0, -2.0..2.0])];
 
@@ -197,7 +197,7 @@ fn at_kinks() {
         let same = |a: f64, b: f64| a == b || (a - b).abs() < 1e-12;
         assert!(
             same(found[0], expected[0]) && same(found[1], expected[1]),
-            "{op:?} at {at:?}: {found:?} is not {expected:?}"
+            "{op:?} at {at:?}: {found:?} instead of {expected:?}"
         );
     };
     two(BinaryOpcode::Maximum, [2.0, 2.0], [0.5, 0.5]);
@@ -264,7 +264,7 @@ fn of_the_second_order_at_removable_gaps() {
     for at in [0.0, 1e-9, -1e-5, 9.9e-4, 1.01e-3] {
         let found = second(&unary(UnaryOpcode::Sinc), 0, 0, [at, 0.0]);
         let expected = -pi_square / 3.0 + pi_square * pi_square / 10.0 * at * at;
-        assert!((found - expected).abs() < 1e-8, "sinc at {at}: {found} is not {expected}");
+        assert!((found - expected).abs() < 1e-8, "sinc at {at}: {found} instead of {expected}");
     }
     assert_eq!(second(&binary(BinaryOpcode::Powf), 0, 1, [2.0, 0.0]), 0.5);
     assert_eq!(second(&binary(BinaryOpcode::Xlogy), 0, 1, [0.0, 4.0]), 0.25);

@@ -1,4 +1,4 @@
-//! Compares the interpreter with the operations of the table, for several line lengths.
+//! Compares the interpreter with the table of operations (`ops::table`), for several line lengths.
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -65,12 +65,12 @@ compared! { half::f16, 1.0 / 1024.0; half::bf16, 1.0 / 128.0; }
 fn assert_same<T: Compared>(found: &[T], expected: &[T], what: &dyn Debug) {
     assert_eq!(found.len(), expected.len(), "{what:?}");
     for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-        assert!(found.is_near(expected), "{what:?} at {at}: {found:?} is not {expected:?}");
+        assert!(found.is_near(expected), "{what:?} at {at}: {found:?} instead of {expected:?}");
     }
 }
 
 fn dtype<T: 'static>() -> DType {
-    DType::of::<T>().expect("a type that programs know")
+    DType::of::<T>().expect("programs support the type")
 }
 
 fn floats<T: Element>(random: &mut Random, len: usize) -> Vec<T>
@@ -92,7 +92,7 @@ where
     let code = op.code();
     let program = written(|build| {
         let a = build.load(0, dtype::<T>());
-        build.operation(code, &[a]).expect("an operation that programs know")
+        build.operation(code, &[a]).expect("programs support the operation")
     });
     for len in LENGTHS {
         let a = floats::<T>(&mut Random(len as u64), len);
@@ -112,7 +112,7 @@ where
     let code = op.code();
     let program = written(|build| {
         let a = build.load(0, dtype::<T>());
-        let test = build.operation(code, &[a]).expect("an operation that programs know");
+        let test = build.operation(code, &[a]).expect("programs support the operation");
         build.cast(DType::Isize, test)
     });
     for len in LENGTHS {
@@ -129,7 +129,7 @@ where
     let code = op.code();
     let program = written(|build| {
         let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
-        build.operation(code, &[a, b]).expect("an operation that programs know")
+        build.operation(code, &[a, b]).expect("programs support the operation")
     });
     for len in LENGTHS {
         let mut random = Random(len as u64);
@@ -147,7 +147,7 @@ fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
     let code = op.code();
     let program = written(|build| {
         let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
-        let test = build.operation(code, &[a, b]).expect("an operation that programs know");
+        let test = build.operation(code, &[a, b]).expect("programs support the operation");
         build.cast(DType::Isize, test)
     });
     for len in LENGTHS {
@@ -303,7 +303,7 @@ macro_rules! integers {
                 let code = op.code();
                 let program = written(|build| {
                     let a = build.load(0, dtype::<T>());
-                    build.operation(code, &[a]).expect("an operation that programs know")
+                    build.operation(code, &[a]).expect("programs support the operation")
                 });
                 for len in LENGTHS {
                     let a = draw(&mut Random(len as u64), len);
@@ -315,7 +315,7 @@ macro_rules! integers {
                 let code = op.code();
                 let program = written(|build| {
                     let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
-                    build.operation(code, &[a, b]).expect("an operation that programs know")
+                    build.operation(code, &[a, b]).expect("programs support the operation")
                 });
                 for len in LENGTHS {
                     let mut random = Random(len as u64);
@@ -364,7 +364,7 @@ macro_rules! casts {
         $({
             let program = written(|build| {
                 let a = build.load(0, dtype::<$from>());
-                let to = build.operation(Code::Cast(dtype::<$to>()), &[a]).expect("an operation that programs know");
+                let to = build.operation(Code::Cast(dtype::<$to>()), &[a]).expect("programs support the operation");
                 if dtype::<$to>().is_float() { build.cast(DType::F64, to) } else { build.cast(DType::Isize, to) }
             });
             if dtype::<$to>().is_float() {
