@@ -311,7 +311,7 @@ fn arguments_that_are_wrong_are_errors() {
     );
     assert_contains(
         &message(pjrt.upload(&[0; 12], ElementType::F32, &[4], None, 0)),
-        &["f32[4] has 16 bytes, and 12"],
+        &["expected 16 bytes for f32[4], found 12"],
     );
     message(pjrt.upload(&[0; 12], ElementType::F32, &[3], Some(&[8]), 0));
     message(pjrt.upload(&[0; 12], ElementType::F32, &[usize::MAX, usize::MAX], None, 0));
