@@ -93,7 +93,7 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// The step that a program records for result `number`, if programs know its computation.
+    /// The step that a program records for result `number`, if programs support its computation.
     /// Otherwise the kind itself is recorded, and [`pull`](Self::pull) is its derivative.
     #[cfg(feature = "std")]
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {

@@ -30,7 +30,7 @@ pub trait AnyBuffer: Any {
     #[cfg(feature = "std")]
     fn memory(&self) -> Arc<dyn Held>;
 
-    /// The type of the elements, if programs know it.
+    /// The type of the elements, if programs support it.
     #[cfg(feature = "std")]
     fn dtype(&self) -> Option<DType>;
 
@@ -91,7 +91,7 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     }
 }
 
-/// Shared memory as a buffer of its element type, if programs know that type.
+/// Shared memory as a buffer of its element type, if programs support that type.
 #[cfg(feature = "std")]
 pub(super) fn buffer_of(held: &Arc<dyn Held>) -> Option<Box<dyn AnyBuffer>> {
     match_dtype!(held.dtype()?, T => Some(Box::new(Buffer::<T>::of_held(held)?) as Box<dyn AnyBuffer>))

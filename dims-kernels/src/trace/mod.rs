@@ -65,7 +65,7 @@ use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 impl dyn Held {
-    /// The type of the elements, if programs know it.
+    /// The type of the elements, if programs support it.
     pub fn dtype(&self) -> Option<DType> {
         DType::of_id(self.element())
     }

@@ -27,7 +27,7 @@ impl ReductionKind {
         }
     }
 
-    /// The reduction with this name and these constants, if programs know it.
+    /// The reduction with this name and these constants, if programs support it.
     pub(super) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
         Some(match (name, words) {
             ("Sum", []) => ReductionKind::Sum,
@@ -69,7 +69,7 @@ impl LineWork {
         }
     }
 
-    /// The work with this name and these constants, if programs know it.
+    /// The work with this name and these constants, if programs support it.
     pub(super) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
         Some(match (name, words) {
             ("Softmax", []) => LineWork::Softmax { log: false },

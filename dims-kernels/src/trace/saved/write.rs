@@ -343,7 +343,7 @@ impl SavedElement for bool {
     }
 }
 
-/// The bytes of one element, if programs know the type.
+/// The bytes of one element, if programs support the type.
 pub(crate) fn element_bytes(element: &dyn Any) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     macro_rules! find {
@@ -367,7 +367,7 @@ pub fn bytes_of(held: &Arc<dyn Held>) -> Vec<u8> {
     elements_of(held, held.dtype().expect("programs know the type"))
 }
 
-/// The elements with these bytes, if programs know the type and the bytes are valid.
+/// The elements with these bytes, if programs support the type and the bytes are valid.
 pub fn elements_of_bytes<T: Element>(bytes: &[u8]) -> Option<Vec<T>> {
     fn of<S: SavedElement>(bytes: &[u8]) -> Option<Box<dyn Any>> {
         let elements = bytes.chunks(S::BYTES).map(S::read).collect::<Option<Vec<S>>>()?;

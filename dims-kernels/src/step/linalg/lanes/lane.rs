@@ -113,7 +113,7 @@ pub(super) fn numbers<V: Lane>(lanes: &[V]) -> &[V::Elem] {
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn numbers_mut<V: Lane>(lanes: &mut [V]) -> &mut [V::Elem] {
     const { assert!(size_of::<V>() == V::COUNT * size_of::<V::Elem>()) };
-    // SAFETY: as above. Any numbers are a valid lane.
+    // SAFETY: as above. Any `COUNT` numbers are a valid lane.
     unsafe { core::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * V::COUNT) }
 }
 
