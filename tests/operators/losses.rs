@@ -53,7 +53,7 @@ mod elements {
         /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, where each logarithm is at least -100
         bce_loss [f32 f64 f16] (x in Share, y in Share), x.bce_loss(y), -(y * x.ln() + (1.0 - y) * (1.0 - x).ln()),
             "nn.functional.binary_cross_entropy(reduction='none')" "";
-        /// `ln(1 + e^x) - x * y`: `bce_loss` of `sigmoid(x)`, with unlimited logarithms
+        /// `ln(1 + e^x) - x * y`: `bce_loss` of `sigmoid(x)`, without the limit on the logarithms
         bce_with_logits_loss [f32 f64 f16] (x, y in Share), x.bce_with_logits_loss(y),
             { let p = 1.0 / (1.0 + (-x).exp()); -(y * p.ln() + (1.0 - y) * (1.0 - p).ln()) },
             "nn.functional.binary_cross_entropy_with_logits(reduction='none')" "optax.sigmoid_binary_cross_entropy";

@@ -185,7 +185,7 @@ crate::operators! {
         along: [H P], keep: [H P],
         errors: [
             two_by_four().at((P, H)).try_fold(H, P, 12, 2, 1)
-                => "windows along dim `H`: there are 4, but 6 slide over 12 elements",
+                => "windows along dim `H`: there are 4, but 6 fit into 12 elements",
             two_by_four().at((P, H)).try_fold(H, P, 1, 2, 1)
                 => "windows along dim `H`: they span 2 elements, but there is 1",
         ],

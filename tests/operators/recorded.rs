@@ -35,7 +35,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("zip_map", "a closure"),
     ("iota", "a closure"),
     ("scatter", "it assigns in place"),
-    ("bincount", "`scatter_add` of integers"),
+    ("bincount", "the index of `scatter_add` depends on an input"),
     ("unique", "the size of the result depends on the data"),
     ("unique_counts", "the size of the result depends on the data"),
     ("unique_inverse", "the number of distinct elements depends on the data"),

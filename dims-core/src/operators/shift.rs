@@ -362,7 +362,7 @@ pub trait Rearranging: AsTensor {
             && fit != windows
         {
             let what = format!(
-                "windows along dim `{}`: there are {windows}, but {fit} slide over {size} elements",
+                "windows along dim `{}`: there are {windows}, but {fit} fit into {size} elements",
                 dim.name
             );
             return Err(DimError::Shape { what });

@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// `a[i, j] = 1 / (1 + i + j)`, plus 2 on the diagonal, with four rows, and the results of NumPy 2
-/// and SciPy.
+/// Operations on the 4 x 4 matrix `a[i, j] = 1 / (1 + i + j)`, plus 2 on the diagonal.
 #[test]
 fn numbers_of_numpy() {
     let a = TestMatrix::<f64>::of(4, 4, |row, column| {
