@@ -226,8 +226,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
 
     #[inline]
     fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
-        // A copy. (`into_contiguous` has already returned elements that have this order, unless
-        // they are traced.)
+        // `into_contiguous` returns untraced elements that have this order, so this is a copy.
         self.collect(nest, Destination::of_step(len))
     }
 
@@ -417,8 +416,8 @@ impl<T: Element> Expr for Scalar<T> {
     }
 }
 
-/// A dim as a value: its indices, which count from 0. If rustc cannot know that the dim has a size,
-/// `O` lists the dim; see [`Open`].
+/// A dim as a value: its indices, which count from 0. `O` lists the dim if it is a declared dim
+/// without a size, such as `Batch`; see [`Open`].
 pub struct Iota<'a, B, O = ()> {
     dim: DimInfo<'a>,
     marker: PhantomData<fn() -> (B, O)>,
