@@ -14,8 +14,8 @@ const STEP: f64 = 1e-5;
 /// Allowed error of a derivative, relative to the greatest of 1 and the magnitudes of both numbers.
 const TOLERANCE: f64 = 1e-6;
 
-/// Compares the derivatives of a function of `f64` tensors with central differences: forward
-/// (`jvp`), reverse (`vjp`), and Hessian-vector products, both forward over reverse and reverse
+/// Compares derivatives of a function of `f64` tensors with central differences. The derivatives
+/// are those of `jvp` and `vjp`, and Hessian-vector products, both forward over reverse and reverse
 /// over reverse. Also checks the programs of the function and its gradient, if these can be
 /// recorded.
 ///
@@ -85,8 +85,8 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
     false
 }
 
-/// Compares a function on XLA with the function itself. The program returns a list, which is a
-/// single result, whatever its elements are.
+/// Compares a function on XLA with the function itself. The program returns a list, so that its
+/// result is one `OnDevice` even if the function returns a tuple.
 #[cfg(feature = "pjrt")]
 #[track_caller]
 fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) {
@@ -117,7 +117,7 @@ pub fn assert_lost<P: Parameters, Y: Parameters>(operation: &str, f: impl Fn(&P)
 #[track_caller]
 fn lost<P: Parameters, Y: Parameters>(operation: &str, f: &dyn Fn(&P) -> Y, at: &P) {
     let result = catch_unwind(AssertUnwindSafe(|| vjp(|x| f(x), at).0));
-    let Err(payload) = result else { panic!("`{operation}` is computed as if it had no derivative") };
+    let Err(payload) = result else { panic!("`{operation}` loses the gradient without an error") };
     let text = payload.downcast_ref::<String>().expect("the message is text");
     let expected = format!("no gradient can be taken through `{operation}`");
     assert!(text.contains(&expected), "{text}\ndoes not contain\n{expected}");

@@ -267,8 +267,8 @@ impl Prepared {
     }
 }
 
-/// Values of at least this many bytes have no cells, unless they are outputs. Their memory goes to
-/// the pool, which all programs share.
+/// Values of at least this many bytes have no cells: their memory goes to the pool, which all
+/// programs share. Outputs have cells whatever their size.
 const LARGE: usize = 256 << 10;
 
 /// Assigns cells to results. A result can reuse the memory of a value with the same type and length
