@@ -1,5 +1,5 @@
-//! Matrix products with dims, compared with direct calls of `matrixmultiply`, and tiny products,
-//! where overhead matters.
+//! Large matrix products with dims, compared with direct calls of `matrixmultiply`, and tiny
+//! products, where overhead matters.
 
 use criterion::{Criterion, criterion_group};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -57,8 +57,8 @@ fn time<T>(run: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Times large products with dims and with `matrixmultiply` in turns, so that noise on the machine
-/// affects both equally. Dims use all threads of the pool; `matrixmultiply` uses one.
+/// Times large products alternately with dims and with `matrixmultiply`, so that noise affects both
+/// equally. Dims use all threads of the pool; `matrixmultiply` uses one.
 fn large(pool: &ThreadPool) {
     const ROUNDS: usize = 25;
     for n in [256, 1024] {
