@@ -453,7 +453,7 @@ fn settings_out_of_their_range_are_refused() {
     let one = randn::<f64, _>((Batch.of(1), Channel.of(3), Row.of(1), Column.of(1)), 1);
     assert_eq!(
         panic_of(|| drop(layer.train(&one, (Batch, Row, Column)))),
-        "`batch_norm` over `Batch`, `Row`, `Column` has one value for each channel, whose variance is 0: two or more are needed"
+        "`batch_norm` over `Batch`, `Row`, `Column` has only one value for each channel: two or more are needed for a variance"
     );
     let (_, moments) = layer.train(&x, (Batch, Row, Column));
     layer.momentum = 1.5;

@@ -376,7 +376,7 @@ crate::operators! {
         along: [B H], keep: [],
         errors: [
             Array3::<f64>::zeros((1, 4, 1)).at((B, C, H)).try_batch_norm((B, H), 1e-3)
-                => "`batch_norm` over `B`, `H` has one value for each channel, whose variance is 0: two or more are needed",
+                => "`batch_norm` over `B`, `H` has only one value for each channel: two or more are needed for a variance",
             Array3::<f64>::zeros((2, 4, 1)).at((B, C, H)).try_batch_norm((B, H), -1.0)
                 => "`batch_norm` with the epsilon -1.0: it must be 0 or more",
         ],

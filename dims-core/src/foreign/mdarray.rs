@@ -1,6 +1,6 @@
 //! mdarray's arrays (feature `mdarray`).
 //!
-//! Bind arrays and views like those of ndarray, `m.at((i, j))`. [`into_tensor`](IntoTensor)
+//! Bind arrays and views as you bind those of ndarray: `m.at((i, j))`. [`into_tensor`](IntoTensor)
 //! converts an owned array, and [`into_mdarray`](super::IntoForeign::into_mdarray) converts back.
 //! Arrays whose sizes are all static store their elements inline, so these are copied. Otherwise
 //! the elements of an array are not copied, and those of a tensor only if they are in another
@@ -33,7 +33,7 @@ pub trait MdShape: Shape {
 /// Shapes of arrays that a tensor with `N` dims can be converted to.
 #[diagnostic::on_unimplemented(
     message = "an array of the shape `{Self}` must have one axis for each dim",
-    label = "as many axes as dims are needed, or `DynRank`"
+    label = "expected one axis for each dim, or `DynRank`"
 )]
 pub trait ShapeOf<N>: MdShape {
     #[doc(hidden)]

@@ -106,7 +106,7 @@ pub trait Normalization: AsTensor {
     /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
     /// ```
     #[panicking_twin("so is an `eps` that is negative or NaN")]
-    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `Subset` is on the line of `fn`
     fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,
@@ -191,7 +191,7 @@ pub trait Normalization: AsTensor {
         if len == 1 {
             let names: Vec<_> = D::KEYS.as_slice().iter().map(|key| key.name).collect();
             let what = format!(
-                "`batch_norm` over `{}` has one value for each channel, whose variance is 0: two or more are needed",
+                "`batch_norm` over `{}` has only one value for each channel: two or more are needed for a variance",
                 names.join("`, `")
             );
             return Err(DimError::Shape { what });
