@@ -94,7 +94,7 @@ fn pull_backs() -> &'static RulePullBacks {
     PULL_BACKS.get()
 }
 
-/// Elements that are contiguous in an order of loops, read along all loops.
+/// A field whose elements are contiguous in `order`, and constant along the other loops.
 fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
     Field::held(sizes, held, StridedPlace::contiguous(sizes, order))
 }
@@ -138,7 +138,7 @@ impl ReductionRule {
 
     /// The reduction as a step of a program.
     pub fn into_step(self) -> NodeStep {
-        // A mean that is recorded to run again is rounded like the reduction.
+        // A recorded mean stays a reduction, so that each call rounds like the function itself.
         let is_mean = self.reduction == ReductionKind::Mean;
         let is_recorded = self.field.is_recorded();
         match self.as_sum() {
@@ -384,8 +384,7 @@ impl ReductionRule {
                 let slope = quotient(build, z, y);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // (z / y)^(p - 1), which is smooth at 0. The formula with the sign below has no slope
-            // there.
+            // (z / y)^(p - 1). The derivative of the formula with `sign(z)`, below, is wrong at 0.
             ReductionKind::NormP(p) if p > 0.0 && p % 2.0 == 0.0 && p < 1e9 => {
                 field.map([&y, &dy], |build, z, [y, dy]| {
                     let ratio = quotient(build, z, y);
@@ -418,14 +417,14 @@ impl ReductionRule {
             | ReductionKind::Any
             | ReductionKind::All
             | ReductionKind::Count
-            | ReductionKind::Opaque => unreachable!("a step without a derivative is not recorded"),
+            | ReductionKind::Opaque => unreachable!("no gradient reaches a reduction without a derivative"),
         };
         Ok(field.pull(&given))
     }
 
     /// The gradient of a product, as steps that can run again. The values of each call decide how
     /// the product of the other factors is computed: the whole product is divided by the factor,
-    /// unless [that loses digits](has_lost_digits).
+    /// unless [a product has lost digits](has_lost_digits).
     pub(super) fn pull_back_product_again(
         &self,
         value: &Arc<dyn Held>,
