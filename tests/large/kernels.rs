@@ -1,5 +1,5 @@
-//! Loops longer than those of random cases, compared with loops over single elements: rows of
-//! several tiles, and results that bypass the caches.
+//! Loops longer than those of the property tests, with rows of several tiles and results that bypass
+//! the caches. The results are compared with those of loops over single elements.
 
 use core::fmt::Debug;
 use ndarray::s;
@@ -408,7 +408,7 @@ fn normalized_lines() {
     }
 }
 
-/// Functions of many instructions write full cache lines, wherever rows and results start.
+/// Functions of many instructions, for rows and results that start anywhere in memory.
 #[test]
 fn functions_of_rows_that_begin_anywhere() {
     for len in [1, 60, 63, 64, 65, 127, 508, 512, 577, 1300] {

@@ -1,4 +1,4 @@
-//! Inputs larger than those of random cases: rows of several tiles, and results that bypass the
+//! Inputs larger than those of the property tests: rows of several tiles, and results that bypass the
 //! caches.
 
 mod kernels;

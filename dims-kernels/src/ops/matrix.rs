@@ -48,7 +48,7 @@ pub enum MatrixWork {
     /// The singular values in descending order.
     SingularValues,
     /// The transposed pseudoinverse. Singular values up to `max(rows, columns) * epsilon` times the
-    /// greatest count as 0.
+    /// greatest one count as 0.
     Pinv,
     /// The least-squares solution `x` of `a x = b` with the smallest norm. The same singular values
     /// count as 0 as in [`Pinv`](Self::Pinv).
