@@ -1,5 +1,5 @@
-//! Loops longer than those of the property tests, with rows of several tiles and results that bypass
-//! the caches. The results are compared with those of loops over single elements.
+//! Loops longer than those of the property tests, with rows of several tiles and results that
+//! bypass the caches. The results are compared with those of loops over single elements.
 
 use core::fmt::Debug;
 use ndarray::s;

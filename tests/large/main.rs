@@ -1,5 +1,5 @@
-//! Inputs larger than those of the property tests: rows of several tiles, and results that bypass the
-//! caches.
+//! Inputs larger than those of the property tests: rows of several tiles, and results that bypass
+//! the caches.
 
 mod kernels;
 mod memory;

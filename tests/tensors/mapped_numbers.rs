@@ -96,7 +96,7 @@ fn a_plan_shows_one_loop() {
     let x = Array1::<f64>::ones(1000);
     let (_, plan) = explain(|| vmap(f64::sqrt, Row)(x.at(Row)));
     assert!(
-        plan.to_string().contains("loop of 1 call, one for each example, of a function of numbers"),
+        plan.to_string().contains("loop of 1000 calls, one for each example, of a function of numbers"),
         "{plan}"
     );
 }

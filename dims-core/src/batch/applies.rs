@@ -531,7 +531,7 @@ macro_rules! tuples {
                     Result_::make_room(count, &mut results)?;
                     let mut copies = ($(Vec::<$p>::new(),)*);
                     let mut calls = NotedCalls::of("a function of numbers");
-                    calls.call(|| {
+                    calls.run(count, || {
                         (0..count).step_by(NUMBERS_AT_ONCE).try_for_each(|first| {
                             let all = first..count.min(first.saturating_add(NUMBERS_AT_ONCE));
                             let len = all.len();

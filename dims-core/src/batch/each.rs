@@ -99,7 +99,7 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
         let call = || f(&at).and_then(|result| result.add(&mut results));
-        calls.call(|| of_example(B::KEYS, &at, call))?;
+        calls.run(1, || of_example(B::KEYS, &at, call))?;
         odometer.advance(&mut at);
     }
     calls.finish(Y::bytes(&results));

@@ -134,9 +134,10 @@ impl NotedCalls {
         NotedCalls { function, calls: 0, steps: Vec::new() }
     }
 
-    pub(crate) fn call<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        let (result, steps) = aside(call);
-        self.calls += 1;
+    /// Runs `count` calls.
+    pub(crate) fn run<T>(&mut self, count: usize, calls: impl FnOnce() -> T) -> T {
+        let (result, steps) = aside(calls);
+        self.calls += count;
         self.steps.extend(steps);
         result
     }
