@@ -21,7 +21,7 @@ struct Heard(Vec<String>);
 
 impl Mode for Heard {
     fn ran(&mut self, ran: &Ran<'_>) {
-        let bytes = ran.result().map_or("untold".to_string(), |result| format!("{} bytes", result.bytes()));
+        let bytes = ran.result().map_or("not reported".to_string(), |result| format!("{} bytes", result.bytes()));
         let gradient = if ran.is_backward { " (gradient)" } else { "" };
         self.0.push(format!("{}{gradient}: {bytes}", ran.step.kind()));
     }
@@ -37,7 +37,7 @@ fn heard<T>(f: impl FnOnce() -> T) -> (T, Vec<String>) {
     (result, mode.0)
 }
 
-/// All results: their numbers, their addresses, and whether the caller gave their memory.
+/// All results: their elements, their addresses, and whether the caller provided their memory.
 #[derive(Default)]
 struct Results(Vec<(Vec<f64>, usize, bool)>);
 
@@ -78,7 +78,7 @@ fn images() -> Tensor<f32, (Example, Pixel)> {
     from_fn((Example.of(4), Pixel.of(6)), |(e, p)| ((e + 2 * p) % 3) as f32)
 }
 
-/// The loss, and the lines of its product with `down` and of its mean of squares.
+/// The loss, and the source lines of the product with `down` and of the mean of squares.
 fn loss(net: &Network, x: &Tensor<f32, (Example, Pixel)>) -> (Tensor<f32, ()>, [u32; 2]) {
     let hidden = (x.contract(&net.up, Pixel) + &net.bias).tanh();
     let (scores, product) = (hidden.contract(&net.down, Hidden), line!());
@@ -509,7 +509,7 @@ mod of_the_library {
             let second = (&x * 3.0).order(Pixel);
             (first, second)
         });
-        assert_eq!(peak, 4000, "arrays do not count");
+        assert_eq!(peak, 4000, "an array does not count after `order` has returned it");
     }
 
     #[test]
@@ -526,7 +526,7 @@ mod of_the_library {
     }
 }
 
-/// A user's short mode: the sizes of gradients, by powers of ten.
+/// A short mode of a user: how many elements of gradients have each power of ten.
 #[derive(Default)]
 struct GradientSizes(BTreeMap<i32, usize>);
 

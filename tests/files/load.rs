@@ -144,7 +144,7 @@ fn everything_that_is_wrong_is_told() {
         faults(&tensors),
         "the weights do not fit:
   `layers.0.query.weight` has an axis of size 7, which cannot be split into (Head = 2, HeadDim)
-  `layers.1.query.weight` has the axes (24), but its field the axes (Head x HeadDim, Width)
+  `layers.1.query.weight` has the axes (24), but its field has the axes (Head x HeadDim, Width)
   `layers.1.query.bias` is missing: expected f32 (Head x HeadDim)
   `table.weight` has size 3 for dim `Width`, but the dim has size 4 in `layers.0.query.weight`
   `layers.1.query.offset` of sizes [6] is not used by any field"
@@ -172,7 +172,7 @@ fn names_of_axes_are_compared() {
     let error = Weights::of(&file).unwrap().load::<Table>().err().unwrap();
     assert_eq!(
         error.to_string(),
-        "the weights do not fit:\n  `table` has the axes (Batch = 2, Inner = 3), but its field the axes (Batch, Width)"
+        "the weights do not fit:\n  `table` has the axes (Batch = 2, Inner = 3), but its field has the axes (Batch, Width)"
     );
 }
 
@@ -381,7 +381,7 @@ fn axes_with_names_can_be_in_any_order() {
     assert_eq!(
         weights.load::<Other>().err().unwrap().to_string(),
         "the weights do not fit:
-  `owned` has the axes (Width = 4, Head = 2), but its field the axes (Inner, Width)
-  `viewed` has the axes (Width = 4, Head = 2), but its field the axes (Head x HeadDim, Width)"
+  `owned` has the axes (Width = 4, Head = 2), but its field has the axes (Inner, Width)
+  `viewed` has the axes (Width = 4, Head = 2), but its field has the axes (Head x HeadDim, Width)"
     );
 }

@@ -171,8 +171,8 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     assert_eq!(bits(&second), bits(&whole));
 }
 
-/// A value that is a tensor has the name `""`. The optimizer `both.1` has the same name as a part
-/// of `both`.
+/// If the value is a single tensor, its name is `""`. The optimizer `both.1` has the same name as a
+/// part of `both`.
 #[test]
 fn step_counts_are_separate() {
     let of = |size| ones::<f32, _>(In.of(size));
@@ -347,7 +347,7 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
             "`network.up.weight` has size 5 for dim `Hidden`, but the dim has size 6",
             "`network.down.0` is missing: expected f32 (Hidden = 5, Out = 2)",
             "`network.ids` has elements of type u64, not i32",
-            "`network.mask` has the axes (Token = 4), but its field the axes (Hidden = 4)",
+            "`network.mask` has the axes (Token = 4), but its field has the axes (Hidden = 4)",
             "`network.down.0.weight` of sizes [5, 2] is not used by any field",
             "`network.up.bias` of sizes [5] is not used by any field",
         ]
@@ -637,7 +637,7 @@ mod state_of_halves {
         let mut wide = (randn::<f32, _>((In.of(3), Hidden.of(5)), 1), ones::<f32, _>(Hidden.of(5)));
         let error = faults(saved.load_optimizer("adam", &mut Adam::new(1e-3), &wide));
         assert_eq!(error[0], "`adam.mean.0` has elements of type f16, not f32");
-        // The state of half-precision parameters fits single-precision parameters.
+        // New files have moments in single precision, which fit.
         let mut other = Adam::new(1e-3);
         self::saved(&value, &adam).load_optimizer("optimizer", &mut other, &wide).unwrap();
         other.step(&mut wide, &(ones((In.of(3), Hidden.of(5))), ones(Hidden.of(5))));

@@ -123,7 +123,7 @@ impl fmt::Display for Fault {
                 write!(f, "`{name}` has elements of type {found}, not {expected}")
             }
             Fault::Axes { name, expected, found } => {
-                write!(f, "`{name}` has the axes {found}, but its field the axes {expected}")
+                write!(f, "`{name}` has the axes {found}, but its field has the axes {expected}")
             }
             Fault::Split { name, group, size } => {
                 write!(f, "`{name}` has an axis of size {size}, which cannot be split into {group}")
