@@ -21,7 +21,8 @@ struct Heard(Vec<String>);
 
 impl Mode for Heard {
     fn ran(&mut self, ran: &Ran<'_>) {
-        let bytes = ran.result().map_or("not reported".to_string(), |result| format!("{} bytes", result.bytes()));
+        let bytes =
+            ran.result().map_or("not reported".to_string(), |result| format!("{} bytes", result.bytes()));
         let gradient = if ran.is_backward { " (gradient)" } else { "" };
         self.0.push(format!("{}{gradient}: {bytes}", ran.step.kind()));
     }

@@ -399,7 +399,7 @@ fn binary_functions(case: &Case) {
     let close = |a: ndarray::ArrayD<f64>, b: ndarray::ArrayD<f64>| {
         assert_eq!(a.shape(), b.shape());
         for (a, b) in a.iter().zip(&b) {
-            let same = (a - b).abs() <= 4.0 * f64::EPSILON * b.abs() || a == b || a.is_nan() && b.is_nan();
+            let same = (a - b).abs() < 4.0 * f64::EPSILON * b.abs() || a == b || a.is_nan() && b.is_nan();
             assert!(same, "{a} instead of {b}");
         }
     };

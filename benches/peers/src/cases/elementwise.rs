@@ -83,7 +83,7 @@ fn rows(threads: usize, x: &Array2<f32>, each: impl Fn(&[f32], &mut [f32]) + Syn
             }
         });
     };
-    // SAFETY: the chunks that are written are all elements.
+    // SAFETY: the chunks are all elements, and `each` writes a row.
     unsafe { fill(&mut out, x.len(), write) };
     Array2::from_shape_vec(x.raw_dim(), out).expect("the sizes fit")
 }

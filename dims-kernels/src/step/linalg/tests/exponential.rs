@@ -36,7 +36,7 @@ fn large_matrices() -> Vec<(Vec<f64>, Vec<f64>)> {
 fn assert_elements<T: TestElement>(found: &[T], expected: &[f64], tolerance: f64) {
     for (at, (own, &expected)) in found.iter().zip(expected).enumerate() {
         let part = own.part().to_f64().unwrap();
-        let is_near = part == expected || (part - expected).abs() <= tolerance * expected.abs();
+        let is_near = part == expected || (part - expected).abs() < tolerance * expected.abs();
         assert!(is_near, "element {at}: {found:?} instead of {expected}");
     }
 }
