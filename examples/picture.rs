@@ -56,8 +56,8 @@ fn read(path: &PathBuf) -> Result<Picture, Box<dyn Error>> {
 fn write(path: &PathBuf, picture: &Picture) -> Result<(), Box<dyn Error>> {
     let (height, width, _) = picture.dim();
     let bytes = picture.iter().map(|value| (value * 255.0).round().clamp(0.0, 255.0) as u8).collect();
-    let image =
-        image::RgbImage::from_raw(width as u32, height as u32, bytes).ok_or("the picture is too large")?;
+    let image = image::RgbImage::from_raw(width.try_into()?, height.try_into()?, bytes)
+        .ok_or("the picture does not have three colours")?;
     Ok(image.save(path)?)
 }
 

@@ -126,7 +126,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt`, `sin`, `cos`, `tan` and the
 /// hyperbolic functions.
 #[diagnostic::on_unimplemented(
-    message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
+    message = "tensors of `{Self}` have no `exp`, `sqrt` or the like",
     label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 #[allow(missing_docs)]

@@ -134,7 +134,7 @@ condition! {
     /// [`Nothing`](crate::types::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has no size",
-        label = "give it a size, `{D}.of(2)`; it needs none if it is local, has a static size, or a tensor of the expression has it"
+        label = "give it a size, `{D}.of(2)`; it needs none if it is local, if it has a static size, or if a tensor of the expression has this dim"
     )]
     pub trait HasSize<D> for True;
 }

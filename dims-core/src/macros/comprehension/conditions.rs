@@ -358,7 +358,7 @@ pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> 
 
 /// Elements with functions like `exp`.
 #[diagnostic::on_unimplemented(
-    message = "elements of type `{Self}` have no `exp`, `sqrt` and the like",
+    message = "elements of type `{Self}` have no `exp`, `sqrt` or the like",
     label = "expected floats or complex numbers: cast the elements first, `(a[i] as f64)`"
 )]
 pub trait Smooth<M> {

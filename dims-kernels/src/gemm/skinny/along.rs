@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
-/// rows of the right matrix are adjacent.
+/// the elements of each column of the right matrix are adjacent.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
@@ -24,8 +24,8 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     let skipped = if is_alike && k >= V::LEN { b.start.addr() % bytes / size } else { 0 };
     let vectors = (skipped + k).div_ceil(V::LEN);
     let mut left = Vec::<V>::with_capacity(M * vectors);
-    // SAFETY: rows and sums are in the matrix, which is valid by the caller's promise; there is
-    // room for all vectors.
+    // SAFETY: the elements that are read are in the left matrix, which is valid by the caller's
+    // promise; there is room for all vectors.
     unsafe {
         let to = left.as_mut_ptr().cast::<V::Elem>();
         for i in 0..M {
@@ -94,8 +94,9 @@ struct LineProduct<'p, V: Vector> {
     left: &'p [V],
     /// The number of zeros before each row.
     skipped: usize,
-    /// Distances, in elements: from the first vector of the first column to the first prefetched
-    /// elements, and between those prefetched for adjacent columns and for adjacent vectors.
+    /// Three distances, in elements: from the first vector of the first column to the first
+    /// prefetched elements, between the elements prefetched for adjacent columns, and between those
+    /// for adjacent vectors.
     prefetch_steps: [isize; 3],
 }
 
@@ -114,8 +115,8 @@ impl<V: Vector> LineProduct<'_, V> {
         let mut totals = [[V::Elem::default(); M]; R];
         let [distance, next_line, next_vector] = self.prefetch_steps;
         let prefetched = start.wrapping_offset(distance);
-        // SAFETY: sums, rows and columns are in the matrices, which are valid by the caller's
-        // promise.
+        // SAFETY: the elements that are read and written are in the matrices, which are valid by
+        // the caller's promise.
         unsafe {
             for part in (0..vectors).step_by(VECTORS_AT_ONCE) {
                 let end = vectors.min(part + VECTORS_AT_ONCE);
