@@ -24,9 +24,9 @@
 //! must agree, `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and `FILTER_OUT_CHANNEL` agree with each other:
 //! ONNX defines the channels of a filter as identical in size to channels of the data. Results of
 //! an operator that the checker does not know have no denotation, unless the model gives one; the
-//! report counts such operators. If the model gives denotations for a value that was computed, the given
-//! and the computed ones must agree. A reported axis passes no denotation on to the node's results,
-//! so that later nodes do not report the same mistake again.
+//! report counts such operators. If the model gives denotations for a value that was computed, the
+//! given and the computed ones must agree. A reported axis passes no denotation on to the node's
+//! results, so that later nodes do not report the same mistake again.
 
 mod graph;
 mod node;
