@@ -1,4 +1,4 @@
-//! Imports between files form no circles, except those listed in `EXCEPTIONS`.
+//! Imports between files form no cycles, except those listed in `EXCEPTIONS`.
 //!
 //! A file may use names that the files of enclosing modules declare, even if those files import it:
 //! a `mod.rs` declares the common terms of its folder.
@@ -59,7 +59,11 @@ fn files_import_in_one_direction() {
                 excused[exception] = circle.len() == EXCEPTIONS[exception].files.len();
                 continue;
             }
-            writeln!(wrong, "{krate}: these files import each other:").unwrap();
+            writeln!(
+                wrong,
+                "{krate}: these files import each other; move what they share to a file of its own:"
+            )
+            .unwrap();
             for &from in &circle {
                 for (to, paths) in imports[from].iter().filter(|(to, _)| circle.contains(to.as_str())) {
                     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -71,9 +75,10 @@ fn files_import_in_one_direction() {
     for (Exception { krate, files, because }, _) in
         EXCEPTIONS.iter().zip(&excused).filter(|(_, excused)| !**excused)
     {
-        writeln!(wrong, "{krate}: not all of {files:?} import each other, though {because}").unwrap();
+        writeln!(wrong, "{krate}: not all of {files:?} import each other; shorten `EXCEPTIONS` ({because})")
+            .unwrap();
     }
-    assert!(wrong.is_empty(), "move what two files need to the lower one, or to a file of its own\n{wrong}");
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// The folders of the workspace's crates that have a `src/lib.rs`.

@@ -1,4 +1,4 @@
-//! The matrices of `reference.py`, by the same formulas.
+//! The matrices of `reference.py`, made by the same formulas.
 
 use crate::splitmix::Random;
 use ndarray::{Array2, Axis};
@@ -113,7 +113,7 @@ impl Case {
         a / Complex::from(2f64.powf((1.0 + most).log2().ceil()))
     }
 
-    /// Numbers of a result that is real.
+    /// The numbers of a result; real and imaginary parts in turn if it is complex.
     pub fn reals(&self, name: &str) -> Option<Vec<f64>> {
         let number = |own: &Value| match own {
             Value::String(text) => text.parse().expect("the result is a number"),
@@ -122,7 +122,7 @@ impl Case {
         Some(self.results.get(name)?.as_array()?.iter().map(number).collect())
     }
 
-    /// Numbers of a result that is complex if the matrix is. Eigenvalues are always complex.
+    /// The numbers of a result that is complex if the matrix is. `eig` is always complex.
     pub fn numbers(&self, name: &str) -> Option<Vec<Complex<f64>>> {
         let reals = self.reals(name)?;
         Some(match self.is_complex || name == "eig" {
@@ -131,7 +131,7 @@ impl Case {
         })
     }
 
-    /// The reason why there is no result. `None` if there is a result.
+    /// The reason why the reference has no result. `None` if it has a result, or does not list one.
     pub fn refused(&self, name: &str) -> Option<&str> {
         self.results.get(name)?.as_str()
     }
@@ -178,8 +178,9 @@ pub fn norm(a: &Wide) -> f64 {
     most * a.iter().map(|x| (x / most).norm_sqr()).sum::<f64>().sqrt()
 }
 
-/// Shortens a matrix with more than 16 elements: multiplies it by a vector, and adds rows that are
-/// 8 apart. Also returns the largest factor by which this multiplies an error.
+/// Shortens a matrix with more than 16 elements: multiplies it by a vector, and sums the elements
+/// of the product that are 8 apart. Also returns an upper bound of the factor by which this
+/// multiplies an error.
 pub fn sketch(a: &Wide) -> (Vec<Complex<f64>>, f64) {
     if a.len() <= 16 {
         return (a.iter().copied().collect(), 1.0);

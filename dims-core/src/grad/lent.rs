@@ -8,8 +8,8 @@ use crate::types::set::Dims;
 /// The values that [`Inputs`](crate::grad::Inputs) refer to, owned.
 ///
 /// This trait and [`Lend`] are also implemented for types that are not
-/// [`Inputs`](crate::grad::Inputs), such as references to any type, and tensors and derived structs
-/// without `&`. So rustc reports a wrong input only once, for [`Inputs`](crate::grad::Inputs).
+/// [`Inputs`](crate::grad::Inputs), such as references to other types, and tensors without `&`. So
+/// rustc reports a wrong input only once, for [`Inputs`](crate::grad::Inputs).
 pub trait Referring {
     /// The values.
     type Value;
@@ -99,5 +99,5 @@ macro_rules! tuples {
 }
 
 crate::types::tuples::each_tuple_of_inputs!(tuples);
-// A tuple of 13 is too long for `Inputs`, and so gets only the message of that trait.
+// A tuple of 13 is too long for `Inputs`. With these impls, rustc reports only that.
 tuples! { D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 }

@@ -100,7 +100,7 @@ impl EngineTensor {
         let path = InputPath::new(path);
         let Some(dtype) = DType::of::<T>() else {
             let (tensor, name) = (path.named("tensor"), type_name::<T>());
-            let what = format!("{tensor}: programs do not know elements of `{name}`");
+            let what = format!("{tensor}: programs do not support elements of type `{name}`");
             return Err(DimError::Shape { what });
         };
         let path = path.to_string();

@@ -130,7 +130,7 @@ pub(super) struct InputTensor {
     pub(super) line: Option<StateLineAxes>,
 }
 
-/// (Equal paths have equal dims.)
+/// Does not compare `dims`: tensors at the same path have the same dims.
 impl PartialEq for InputTensor {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.dtype, self.is_traced) == (&other.path, other.dtype, other.is_traced)
@@ -142,7 +142,10 @@ impl InputTensor {
     fn of<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>) -> Result<Self, DimError> {
         let Some(dtype) = DType::of::<T>() else {
             let name = type_name::<T>();
-            let what = format!("{}: programs do not know elements of `{name}`", input(&InputPath::new(path)));
+            let what = format!(
+                "{}: programs do not support elements of type `{name}`",
+                input(&InputPath::new(path))
+            );
             return Err(DimError::Shape { what });
         };
         let (sizes, order, is_traced) =

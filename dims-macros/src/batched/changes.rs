@@ -15,7 +15,7 @@ pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, Stri
         let Some((name, clones)) = local.init.and_then(copied) else { continue };
         let itself = usize::from(*name == local.pat.ident);
         let (Some(ty), true) = (params.get(&name.to_string()), names.count(name) == itself) else { continue };
-        let what = if clones { "a clone is a view, too" } else { "`mut` does not change that" };
+        let what = if clones { "a clone is a view, too" } else { "`let mut` does not copy it" };
         let new = &local.pat.ident;
         let what = format!(
             "`{name}` is a view of the caller's tensor here, and {what}: write `let mut {new} = {name}.eval();`, or declare the parameter `mut {name}: {ty}`"

@@ -63,7 +63,7 @@ pub(crate) struct Made {
 /// The splits of the values of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
-    /// The inputs and results, with axes in the order of their types.
+    /// The splits of the inputs and results. Axes are in the order of each tensor's type.
     pub(crate) inputs: Vec<Split>,
     pub(crate) results: Vec<Split>,
     /// For each step, the values that it reads in a split other than the stored one.
@@ -219,7 +219,7 @@ impl<'p> Tracer<'p> {
     }
 
     /// Finds the steps whose results are stored in their split at rest: state itself, and values
-    /// from which only state is computed, element by element.
+    /// from which only state is computed, by steps that keep the axes that are split at rest.
     fn at_rest(&mut self, jobs: &[Option<Vec<Job<'_>>>]) {
         let rest: Vec<Vec<Split>> = self
             .values

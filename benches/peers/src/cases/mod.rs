@@ -1,5 +1,5 @@
-//! The cases. Each adds its inputs and its peers to a [`Bench`]: typed-dims first, and last the
-//! reference, whose result the others must match.
+//! The cases. Each adds its inputs and its peers to a [`Bench`]. typed-dims comes first. The last
+//! peer is the reference, whose result the others must match.
 
 mod attention;
 mod chains;
@@ -20,8 +20,7 @@ use crate::rotation::Turn;
 pub struct Case {
     pub name: &'static str,
     pub formula: &'static str,
-    /// Additions and multiplications in contractions and distances; 0 if memory is the limit, or if
-    /// `read` is 0.
+    /// Additions and multiplications in contractions and distances; 0 if they are not counted.
     pub flops: f64,
     /// Bytes of the inputs that are read; 0 if the case is not compared with the machine's limits.
     pub read: f64,

@@ -15,8 +15,8 @@ use kernels::scalar::*;
 /// [`Stream`](crate::stream::Stream).
 ///
 /// (One trait covers both, because rustc does not explain why neither of two operator impls fits.
-/// It is implemented for the expression and not for the tensor: if the unmet bound were on the
-/// operator's own type, rustc would report the operator.)
+/// It is implemented for the expression and not for the tensor: if the unmet bound were on the type
+/// that the operator is implemented for, rustc would not show this message.)
 #[diagnostic::on_unimplemented(
     message = "a constant of `{T}` with the dims `{S}` does not match `{B}`",
     label = "expected a constant whose dims are among the axes of the stream",
