@@ -1,4 +1,4 @@
-//! The second pass: maps over the same loops become one program with several results.
+//! The third pass: maps over the same loops become one program with several results.
 //!
 //! A map is a step with an element for each position of its loops, contiguous in the order of the
 //! loops. It can join a group of maps with the same number of elements if the loops of both can be
