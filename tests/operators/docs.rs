@@ -202,7 +202,7 @@ fn docs_count_in_the_readme() {
     }
 }
 
-/// The section "Adding one to the library" shows fewer than 15 lines, and each is in its file.
+/// The section "Adding an operation to the library" shows fewer than 15 lines, and each is in its file.
 #[test]
 fn docs_show_an_addition_as_it_is() {
     let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("the page can be read");

@@ -39,8 +39,8 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Reads a gzipped file of comma-separated lines with the pixels, 0 to 16, and the class, 0 to
-    /// 9, of an image. Returns an error if the file cannot be read, has a bad line or fewer than
+    /// Reads a gzipped CSV file. Each line has the pixels of an image, from 0 to 16, and then its
+    /// class, from 0 to 9. Returns an error if the file cannot be read, has a bad line or fewer than
     /// two images, or unpacks to more than 64 MiB.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
