@@ -40,8 +40,8 @@ pub struct Digits {
 
 impl Digits {
     /// Reads a gzipped CSV file. Each line has the pixels of an image, from 0 to 16, and then its
-    /// class, from 0 to 9. Returns an error if the file cannot be read, has a bad line or fewer than
-    /// two images, or unpacks to more than 64 MiB.
+    /// class, from 0 to 9. Returns an error if the file cannot be read, has a bad line or fewer
+    /// than two images, or unpacks to more than 64 MiB.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Scratch memory for `faer`, and the error of the work on one matrix.
+//! Scratch memory for `faer`, and the error type for work on one matrix.
 
 use crate::error::{Error, MatrixFailure};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -31,7 +31,7 @@ pub struct Stack(Option<MemBuffer>);
 impl Stack {
     /// Memory of at least the size that `needed` asks for.
     pub(super) fn of(&mut self, needed: StackReq) -> Result<&mut MemStack, Failure> {
-        // Enough for each alignment: a buffer is reused for types with other alignments.
+        // The buffer is reused for types with other alignments, so the length suffices for any.
         let len = needed.unaligned_bytes_required();
         if self.0.as_ref().is_none_or(|own| own.len() < len) {
             let buffer = MemBuffer::try_new(StackReq::new::<u8>(len));
