@@ -401,8 +401,9 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            // The quotient below is wrong if the product has lost digits. Its higher derivatives,
-            // where a factor is small, would be differences of large numbers.
+            // The quotient below is wrong if the product has lost digits. A recorded pull-back may
+            // be differentiated again; where a factor is small, the derivatives of the quotient
+            // would be differences of large numbers.
             ReductionKind::Prod if recorded || has_lost_digits(&y, *dtype)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
