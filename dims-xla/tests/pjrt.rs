@@ -295,7 +295,7 @@ fn arguments_that_are_wrong_are_errors() {
     let ints = pjrt.upload(&[0; 12], ElementType::I32, &[3], None, 0).unwrap();
     assert_contains(
         &message(program.run(&[&ints, &a])),
-        &["argument 0 of the program is f32[3], and i32[3]"],
+        &["argument 0 of the program must be f32[3], but is i32[3]"],
     );
     let foreign = upload(&other, &[1.0; 3]);
     assert_contains(&message(program.run(&[&a, &foreign])), &["argument 1 belongs to another client"]);
@@ -476,7 +476,7 @@ fn an_executable_is_serialized_and_loaded() {
     let (a, b) = (upload(&pjrt, &[1.0; 3]), upload(&pjrt, &[2.0; 3]));
     assert_eq!(floats(&program.run(&[&a, &b]).unwrap()[0]), [3.0; 3]);
     assert!(a.is_deleted());
-    assert_contains(&message(program.run(&[&b])), &["takes 2 arguments"]);
+    assert_contains(&message(program.run(&[&b])), &["expected 2 arguments"]);
     for position in (0..serialized.len()).step_by(101) {
         let mut damaged = serialized.clone();
         damaged[position] ^= 0x10;
