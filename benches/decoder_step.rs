@@ -2,9 +2,9 @@
 //! bandwidth limits its speed.
 //!
 //! Prints the bandwidth of each product as a share of the bandwidth of a plain sum over the same
-//! weights. The products and the sum take turns, and the shortest time of each counts. "cached"
-//! calls use the same weights each time, which may stay in the last-level cache; each "memory" call
-//! uses the weights of the next layer.
+//! weights. The products and the sum take turns, and the shortest time of each counts. The two
+//! kinds of products and the sum read separate copies of the weights. Each "cached" call reads the
+//! same layer, which may stay in the last-level cache; each "memory" call reads the next layer.
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 

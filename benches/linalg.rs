@@ -5,15 +5,16 @@
 //! taskset -c 0 cargo bench --features linalg,nalgebra --bench linalg -- [ROUNDS [FILTER]]
 //! ```
 //!
-//! `FILTER` selects lines that contain it, such as `f64 svd 16`. A line has the element type, the
-//! case, the number of rows and of matrices, the mean magnitude of the first results, and each
-//! library's microseconds per matrix. `benches/python/linalg.py` runs this program and NumPy,
-//! SciPy, PyTorch and JAX in turns.
+//! `FILTER`, such as `f64 svd 16`, selects the lines that contain it before the first `|`. A line
+//! has the element type, the case, the number of rows and of matrices, the mean magnitude of our
+//! results for the first matrices, and each library's microseconds per matrix.
+//! `benches/python/linalg.py` runs this program and NumPy, SciPy, PyTorch and JAX in turns.
 //!
 //! Times are processor times of one thread, the minimum of the rounds. Each library gets its
 //! matrices in its own types and layout, and returns all results of the batch in new memory.
 //! `nalgebra` runs with matrices of dynamic size, and for 4 and 16 rows also of static size. Before
-//! the first round, the magnitudes of all results for the first matrices of the batch are compared.
+//! the first round, the magnitudes of all results (of `lu`, only the factors) for the first
+//! matrices of the batch are compared.
 
 use faer::linalg::solvers::{DenseSolveCore, Solve, SolveLstsq};
 use faer::{Mat, MatRef, Par};
@@ -150,7 +151,7 @@ fn each<'m, R: 'm>(
     }
 }
 
-/// This library. `results` are the elements of each result.
+/// This library. `results` returns the elements of each result.
 fn own<'m, T: BenchElement, R: 'm>(
     batch: usize,
     compute: impl Fn() -> R + Copy + 'm,

@@ -113,7 +113,7 @@ fn main() {
     let scales = (&kernel.scales).exp().order(Coordinate);
     println!("heights are alike over {:.2} to the east and {:.2} to the north", scales[0], scales[1]);
     println!(
-        "the standard deviation of measurements is {:.3}, and was 0.1 in the data",
+        "the standard deviation of measurement errors is {:.3}, and was 0.1 in the data",
         ((&kernel.noise).order(()) / 2.0).exp()
     );
     println!("log likelihood: {:.3}\n", -loss);

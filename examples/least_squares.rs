@@ -49,8 +49,8 @@ const NEBULAE: [(f64, f64); 24] = [
     (2.0, 1090.0),
 ];
 
-/// How many standard errors bound the middle 95 % of Student's t distribution with 22 degrees of
-/// freedom.
+/// Half the width of a 95 % confidence interval, in standard errors: the 0.975 quantile of
+/// Student's t distribution with 22 degrees of freedom.
 const QUANTILE: f64 = 2.073_873_067_904_02;
 
 /// The terms at a distance: 1, and the distance.

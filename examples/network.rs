@@ -3,8 +3,8 @@
 //!
 //! The Ising model on 3 x 3 sites, with periodic boundaries:
 //! `Z = sum over all states of e^(beta * sum over pairs of neighbours of s * s')`, where the state
-//! `s` of a site is 1 or -1. Each site is a tensor with an index for each neighbour, which it
-//! shares with that neighbour; the sum over all indices is `Z`.
+//! `s` of a site is 1 or -1. Each site is a tensor that shares an index with each neighbour. `Z` is
+//! the sum over all indices of the product of these tensors.
 //!
 //! ```text
 //! cargo run --example network

@@ -53,7 +53,7 @@ mod tests {
     use super::check;
     use typed_dims_onnx::{OnnxModel, proto};
 
-    /// The example from the ONNX proposal.
+    /// The example from ONNX's proposal for dimension denotation.
     #[test]
     fn what_is_printed() {
         let image =

@@ -99,7 +99,11 @@ mod tests {
             drawn().into_iter().filter(|(name, _)| !["plan.svg", "gradient.svg"].contains(name))
         {
             let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/book/src/pictures").join(name);
-            assert_eq!(std::fs::read_to_string(path).unwrap(), svg, "{name} is out of date: run `pictures`");
+            assert_eq!(
+                std::fs::read_to_string(path).unwrap(),
+                svg,
+                "{name} is out of date: run `cargo run --example pictures -- docs/book/src/pictures`"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each
-//! from first principles, in one line.
+//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): NumPy functions,
+//! each written from first principles in one line.
 //!
 //! The original puzzles only allow indexing, arithmetic, `@`, comparison, shapes, `arange`, `where`
 //! and earlier solutions. Here each solution is one `tensor!`. The specifications are written as

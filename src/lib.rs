@@ -76,18 +76,18 @@
 //! # When expressions run, and what they allocate
 //!
 //! Arithmetic, elementwise methods, views and comparisons build an expression. Reductions,
-//! contractions, scans, sorting, `order`, `eval` and assignment compute it: `((a - b).abs()).sum(k)`
-//! is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as
-//! matrix products in a cheap order.
+//! contractions, scans, sorting, `order`, `eval` and assignment compute it:
+//! `((a - b).abs()).sum(k)` is one pass without a temporary. `(a * b * c).sum((j, k))` is one
+//! contraction, which runs as matrix products in a cheap order.
 //!
 //! [`contract`](operators::linalg::LinearAlgebra::contract) requires the dim in both operands.
 //! `(x * w).sum(In)` also compiles if only one operand has `In`, and then sums only that operand.
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, otherwise in the
-//! order in which their `dims!` declares them, with [primes](types::prime) after all others. (Dims
-//! of different `dims!` calls have no fixed order.) A matrix product may choose another order: the
-//! dims that both operands and the result have, then the rows, then the columns. The memory order
-//! changes a result at most by rounding.
+//! A result is contiguous. Its axes are in the order that you passed to `order` or `eval_in`,
+//! otherwise usually in the order in which their `dims!` declares them, with
+//! [primes](types::prime) after all others. (Dims of different `dims!` calls have no fixed order.)
+//! A matrix product may choose another order: the dims that both operands and the result have, then
+//! the rows, then the columns. The memory order changes a result at most by rounding.
 //!
 //! [`attention`](operators::attention::attention) fuses the softmax with both products, and works
 //! tile by tile:
@@ -145,8 +145,8 @@
 //!   large matrices.
 //! * `blas`: matrix products use a BLAS that the program links and registers: see [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large
-//!   results come from a memory pool (`pipeline::storage::memory`), and there are gradients, recorded
-//!   programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
+//!   results come from a memory pool (`pipeline::storage::memory`), and there are gradients,
+//!   recorded programs, [`explain`](pipeline::plan::explain::explain), [modes](mode) and
 //!   [`ledger`](tensors::stream::ledger()). `gemm`, `blas`, `rayon`, `linalg`, `image`, `candle`,
 //!   `onnx` and the features for files need `std`. Without it the crate needs only `core` and
 //!   `alloc`: see below.
@@ -156,9 +156,9 @@
 //!   the crate `faer`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices
 //!   and tensors of these crates: `creation::foreign`.
-//! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to
-//!   `npy`). `memmap` maps files into memory. With `safetensors`, `#[derive(Load)]` loads structs
-//!   of tensors from files of weights.
+//! * `safetensors`, `npy`: tensors in files, with the names of their dims: `file`. (`npy` includes
+//!   npz files.) `memmap` maps files into memory. With `safetensors`, `#[derive(Load)]` loads
+//!   structs of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which generates dims and structs for the inputs and outputs of an ONNX
 //!   model, and a checker for the meaning of axes in a model (`onnx`).
 //! * `rand`: `random`, which draws elements from a distribution of the crate `rand`. (`rand()` and

@@ -236,7 +236,7 @@ mod variants {
             a.at(Row).try_slice(Row, backwards()),
             a.at(Row).slice(Row, backwards()),
             DimError::RangeOutOfBounds { start: 2, end: 1, .. },
-            "the range 2..1 of dim `Row` is out of range for an axis of size 3"
+            "the range 2..1 of dim `Row` ends before it starts"
         );
         assert!(a.try_at(-4..).is_err());
         assert!(a.try_at(u64::MAX..).is_err());
@@ -640,6 +640,8 @@ fn sizes_that_are_said() {
         ("laid", (&x).try_laid((Row, seven)).err()),
         ("stream", (&x).try_stream((Row, Col), seven).err()),
         ("rename", (&x).try_rename(seven, Key).err()),
+        ("diagonal", (&x).try_diagonal(Row, seven, 0).err()),
+        ("trace", x.try_trace(Row, seven).err()),
         ("index", (&x).try_index(seven, 0).err()),
         ("split", (&x).try_split(seven, &[3, 4]).err()),
         ("chunk", (&x).try_chunk(seven, 7).err()),
@@ -655,6 +657,19 @@ fn sizes_that_are_said() {
         let text = without_places(&text);
         assert_eq!(text, "dim `Col` has size 3, but was also given size 7", "{operation}");
     }
+    // Where an operation changes the size, the new size is given.
+    let windows = array![[1, 2, 3], [10, 20, 30]];
+    let windows = windows.at((Row, Key));
+    assert_eq!(windows.fold(Row.of(5), Key.of(3), 5, 2, 1).order(Row), array![1, 2, 13, 20, 30]);
+    let text = without_places(&windows.try_fold(Row.of(2), Key, 5, 2, 1).err().unwrap().to_string());
+    assert_eq!(text, "dim `Row` has size 2, but was also given size 5");
+    let (least, positions) = (&x).topk_smallest(Col.of(2), 2);
+    assert_eq!(
+        (least.order((Row, Col)), positions.order((Row, Col))),
+        (array![[0.0, 1.0], [3.0, 4.0]], array![[0, 1], [0, 1]])
+    );
+    // A diagonal may be shorter than the dim of its rows.
+    assert_eq!(x.trace(Col.of(3), Row.of(2)).order(()), 4.0);
     // Methods without a `try_` form panic with the same text.
     assert_eq!(
         without_places(&panic_of(|| x.size(seven))),

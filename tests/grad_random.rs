@@ -1,5 +1,6 @@
-//! Gradients of random programs: reverse and forward mode, compared with differences and with each
-//! other, in double precision. Recordings of random programs are compared with the functions.
+//! Gradients of random programs: reverse and forward mode, compared with finite differences and
+//! with each other, in double precision. Recordings of random programs are compared with the
+//! functions.
 //!
 //! `GRAD_CASES=100000 cargo test --release --test grad_random` runs more cases than usual;
 //! `GRAD_FIRST=n` sets the first seed. A failing program is shortened and printed.

@@ -1,5 +1,5 @@
 //! Checks that links within the repository work, all chapters are in the summary, quoted error
-//! messages are what rustc prints, and quoted code is in the sources. The programs of the pages are
+//! messages are what rustc prints, and quoted code is in the sources. Most programs in the book are
 //! doc tests.
 
 use std::fs;

@@ -25,7 +25,7 @@ fn refused<T>(f: impl FnOnce() -> T) -> String {
     }
 }
 
-/// A shape of packed arrays that claims more than was packed.
+/// A shape of packed arrays whose parts need not add up to what was packed.
 struct TooLong(&'static [usize]);
 
 impl AsPackedShape for TooLong {
@@ -119,11 +119,10 @@ impl Ordered for Nothing {
         other
     }
     fn is_nan_value(self) -> bool {
+        static ANSWERS: AtomicUsize = AtomicUsize::new(0);
         ANSWERS.fetch_add(1, Ordering::Relaxed).is_multiple_of(3)
     }
 }
-
-static ANSWERS: AtomicUsize = AtomicUsize::new(0);
 
 /// A number with the layout of `f32`, whose sum is the maximum. Code compiled for `f32` would
 /// compute something else.
@@ -229,6 +228,9 @@ fn strides_of_what_has_one_element_or_none_can_be_any() {
         }
     }
 }
+
+/// The number of conditions and indices that were evaluated.
+static ANSWERS: AtomicUsize = AtomicUsize::new(0);
 
 /// A condition that changes when it is evaluated again.
 #[derive(Clone, Copy)]

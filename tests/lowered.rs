@@ -214,6 +214,18 @@ fn places_get_the_same_values() {
 }
 
 #[test]
+fn values_accumulate_where_places_overlap() {
+    let (by_kernel, by_program, _) = both(|| {
+        let mut counts = ndarray::Array1::<i32>::zeros(8);
+        dims!(i = 6, k = 3);
+        counts.at_mut(i + k).add_assign(1);
+        counts
+    });
+    assert_eq!(by_kernel, ndarray::array![1, 2, 3, 3, 3, 3, 2, 1]);
+    assert_eq!(by_program, by_kernel);
+}
+
+#[test]
 fn attention_asks_programs_for_masks_and_biases() {
     let small = |at: usize| ((at * 7919 % 1000) as f32 - 500.0) / 500.0;
     let queries = from_vec((A.of(70), F.of(8)), (0..70 * 8).map(small).collect());

@@ -231,7 +231,7 @@ mod nesting {
                     .to_vec();
                 dims!(i);
                 let largest = |x: &[f32]| x.at(i).max(i).order(());
-                // A mode that is nested here does receive the event.
+                // A mode that is entered here does hear the steps of `largest`.
                 self.0.push(mode::with(&mut self.1, || largest(&elements)));
             }
         }
@@ -527,7 +527,8 @@ mod of_the_library {
     }
 }
 
-/// A short mode of a user: how many elements of gradients have each power of ten.
+/// A user's mode in a few lines: how many nonzero elements of the results of gradient steps have
+/// each power of ten.
 #[derive(Default)]
 struct GradientSizes(BTreeMap<i32, usize>);
 

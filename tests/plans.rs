@@ -66,7 +66,7 @@ fn assignments_are_shown() {
     let (_, plan) = explain(|| x.as_place().add_assign(&row));
     let [PlanStep::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!((expression.as_str(), loops.bytes), ("add(place, tensor)", 4 * 12));
-    // The memory has another layout, so each element is written separately.
+    // The memory has a different layout from the sum, so the step is an assignment.
     let mut out = Array2::<f32>::zeros((3, 4));
     let (_, plan) = explain(|| (&x + &row).order_into(&mut out, (j, i)));
     let [PlanStep::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };

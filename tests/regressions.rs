@@ -156,7 +156,7 @@ fn inclusive_ranges_count_from_the_end_once() {
     assert!(a.at(i).try_slice(i, 0..=-5).is_err());
 }
 
-/// The result of an expression reuses the memory of an owned operand with the same number of
+/// The result of an expression can reuse the memory of an owned operand with the same number of
 /// elements of the same type.
 #[test]
 fn owned_operands_are_read_before_they_are_overwritten() {

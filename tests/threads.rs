@@ -1,5 +1,5 @@
-//! Results do not depend on the number of threads, except for the rounding of matrix products, and
-//! large sums are accurate.
+//! Results do not depend on the number of threads, except for the rounding of matrix products and
+//! of decompositions of large matrices. Large sums are accurate.
 
 use ndarray::{Array1, Array2, Axis};
 use rayon::ThreadPoolBuilder;

@@ -10,15 +10,33 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
+fn count(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    if live > PEAK.load(Ordering::Relaxed) {
+        PEAK.store(live, Ordering::Relaxed);
+    }
+}
+
 // SAFETY: forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        if live > PEAK.load(Ordering::Relaxed) {
-            PEAK.store(live, Ordering::Relaxed);
-        }
+        count(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // (Both blocks exist at the same time if the system has to move the elements.)
+        count(size);
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(start, layout, size) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {

@@ -71,9 +71,9 @@ pub enum DimError {
         /// Where the array was bound, or where the operation was called.
         origin: Origin,
     },
-    /// A range is out of bounds for its axis.
+    /// A range is out of bounds for its axis, or ends before it starts.
     RangeOutOfBounds {
-        /// The dim's name or the axis's position.
+        /// The axis or the dim.
         what: String,
         /// Where the range starts.
         start: i128,
@@ -123,7 +123,7 @@ pub enum DimError {
         found: usize,
         /// The number of axes that the pattern names.
         named: usize,
-        /// Whether the pattern has `...`, which stands for more axes.
+        /// Whether the pattern allows more axes: with `...`, or with `*` in `pack!`.
         spread: bool,
     },
     /// Two positional axes have different sizes, and neither size is 1, or an assignment would have
@@ -211,8 +211,9 @@ pub enum DimError {
         failure: String,
         /// The index of the matrix in the batch of one call.
         at: usize,
-        /// Its position in the batch, such as `b = 3, t = 7`; empty if there is only one matrix. In
-        /// a loop of calls, such as `map_each`, the position of the example comes first.
+        /// Its position in the batch, such as `b = 3, t = 7`, or `index 7 of 8` in gradients and in
+        /// calls of recorded programs. It may be empty if there is only one matrix. In a loop of
+        /// calls, such as `map_each`, the position of the example comes first.
         place: String,
     },
     /// Any other error. For example, sizes do not fit together, an argument is out of range, or an
@@ -301,6 +302,9 @@ impl fmt::Display for DimError {
                     f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
                 }
                 Ok(())
+            }
+            DimError::RangeOutOfBounds { what, start, end, .. } if start > end => {
+                write!(f, "the range {start}..{end} of {what} ends before it starts")
             }
             DimError::RangeOutOfBounds { what, start, end, size } => {
                 write!(f, "the range {start}..{end} of {what} is out of range for an axis of size {size}")
@@ -434,7 +438,7 @@ impl From<kernels::error::Error> for DimError {
             }
             #[cfg(feature = "linalg")]
             Error::Matrix { operation, failure, at, batch } => {
-                let place = if batch == 1 { String::new() } else { format!("{at} of {batch}") };
+                let place = if batch == 1 { String::new() } else { format!("index {at} of {batch}") };
                 DimError::Matrix { operation, failure: format!("{failure}"), at, place }
             }
             Error::TooLarge { elements } => DimError::TooLarge { dims: format!("{elements} elements") },

@@ -3,7 +3,8 @@
 //! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape and element
 //! type. The columns are the microseconds of one product by each route. The route that the
 //! dispatcher chooses is marked by `*`; the last column is its time divided by that of the fastest
-//! route. An argument selects the lines whose label contains it.
+//! route, or `slow` if the chosen route took too long in a first trial. An argument selects the
+//! lines whose label contains it.
 //!
 //! The routes take short turns, and the fastest turn of each route counts, because other programs
 //! rarely slow down all turns of one route.

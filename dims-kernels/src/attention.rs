@@ -71,7 +71,8 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
 /// The loops and operands of an attention.
 pub struct Work<'n, T> {
     /// Loops over batches, one loop over queries, loops over keys; rows of strides for queries,
-    /// keys, values, the result, and the operands of the mask and the bias.
+    /// keys, values, the result, and the operands of the mask and the bias. Other loops over
+    /// queries count as loops over batches.
     pub nest: &'n Nest,
     /// The index of the loop over queries.
     pub query: usize,

@@ -116,7 +116,7 @@ pub enum Error {
         /// The message.
         what: String,
     },
-    /// A matrix does not meet the requirements of a step.
+    /// A step has no result for a matrix.
     #[cfg(feature = "linalg")]
     Matrix {
         /// The step.
@@ -165,7 +165,7 @@ impl fmt::Display for Error {
             #[cfg(feature = "linalg")]
             Error::Matrix { operation, failure, at, batch } => match batch {
                 1 => write!(f, "`{operation}`: the matrix {failure}"),
-                batch => write!(f, "`{operation}`: matrix {at} of {batch} {failure}"),
+                batch => write!(f, "`{operation}`: the matrix at index {at} of {batch} {failure}"),
             },
             Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
             Error::TooLarge { elements } => {

@@ -64,8 +64,8 @@ fn is_key(manifest: &str) -> bool {
 
 /// `::name::..` instead of `::typed_dims::..`.
 fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
-    // The number of colons before a token, whether a path segment precedes these colons, and whether
-    // the token is the name of a lifetime.
+    // The number of colons before a token, whether a path segment precedes these colons, and
+    // whether the token is the name of a lifetime.
     let (mut colons, mut in_path, mut tick) = (0, false, false);
     let rename = |token: TokenTree| match token {
         TokenTree::Group(group) => {

@@ -10,8 +10,8 @@ pub struct Function {
     pub docs: Vec<TokenStream>,
     /// The other attributes.
     pub attributes: TokenStream,
-    /// All tokens that follow. The last one is the body, or the semicolon of a required trait
-    /// method.
+    /// All tokens after the attributes. The last one is the body, or the semicolon of a required
+    /// trait method.
     tokens: Vec<TokenTree>,
     /// The position of the name in `tokens`.
     name: usize,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
-/// An error of this crate, of the plugin, or of XLA.
+/// An error of this crate, of `typed-dims`, of the plugin, or of XLA.
 ///
 /// ```
 /// use typed_dims_xla::XlaError;

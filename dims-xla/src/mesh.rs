@@ -16,9 +16,9 @@
 //! Parameters that `at_rest` splits are gathered when they are first used. Their gradients, the
 //! moments of the optimizer and the new parameters stay in parts.
 //!
-//! A step that needs adjacent elements or their order, such as a window, a slice, a sort, a running
-//! sum or an arg-max, gathers a split dim first. Some of these steps, such as a sort, gather all
-//! dims of their operands.
+//! A step that needs adjacent elements along a split dim, or their order, such as a window, a
+//! slice, a sort, a running sum or an arg-max, gathers the dim first. Some of these steps, such as
+//! a sort, gather all dims of their operands.
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;

@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 /// Multi-head attention. The tokens of `x` have queries. The tokens of `memory`, to which they
 /// attend, have keys and values. In self-attention, `memory` is `x`. The result of a head for a
 /// token is a weighted mean of the values. The weights are the softmax of the products of the
-/// token's query and the keys. A linear map combines the results of the heads. Without a mask and
+/// token's query and the keys. A linear map combines the results of the heads. Without a mask or
 /// dropout:
 ///
 /// ```text
@@ -168,7 +168,8 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has different sizes in two of `x`, the mask and the weights.
+    /// If a dim has different sizes in two of `x`, the mask and the weights, or if `key` has a size
+    /// other than the number of tokens.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
@@ -220,10 +221,10 @@ where
         self.attend(&queries, &keys, &values, over, mask)
     }
 
-    /// Attention with given queries, keys and values. For example, a
-    /// [`Rope`](crate::nn::rope::Rope) can have rotated the queries and keys, and the keys and
-    /// values can come from a [`KeyValues`]. The tokens of keys and values are along the dim or
-    /// dims `over`. The mask is as in [`to`](MultiHeadAttention::to).
+    /// Attention with given queries, keys and values. For example, the queries and keys may have
+    /// been rotated by a [`Rope`](crate::nn::rope::Rope), and the keys and values may come from a
+    /// [`KeyValues`]. The tokens of keys and values are along the dim or dims `over`. The mask is
+    /// as in [`to`](MultiHeadAttention::to).
     ///
     /// # Panics
     ///

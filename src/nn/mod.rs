@@ -1,4 +1,4 @@
-//! Building blocks of neural networks: functions, and layers that have weights.
+//! Building blocks of neural networks: functions and layers.
 //!
 //! The functions (convolutions, linear maps, pooling, normalization, losses, dropout) work along
 //! dims of any tensor. The layers are structs of tensors, generic over the dims that they work
@@ -58,5 +58,5 @@ pub trait LayerDims: Sorted + DimList + Default + Copy {}
 impl<D: Sorted + DimList + Default + Copy> LayerDims for D {}
 
 fn element<T: Real>(value: f64) -> T {
-    T::from(value).expect("a float can be any float, rounded")
+    T::from(value).expect("an `f64` can be rounded to any float type")
 }

@@ -82,7 +82,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 
     /// Normalizes a tensor or an expression: `norm.apply(&x)`, `norm.apply(&x + &y)`. With a bias,
-    /// this is one pass over the elements, unless a gradient or a recorded function traces an
+    /// one pass normalizes, scales and shifts, unless a gradient or a recorded function traces an
     /// operand.
     ///
     /// # Panics

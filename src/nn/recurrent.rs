@@ -89,7 +89,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the weights do not fit into memory.
+    /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
+    /// memory.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
@@ -172,11 +173,11 @@ where
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
     /// length of each sequence. After the end of a sequence, its outputs are 0, and its state does
-    /// not change, as for PyTorch's packed sequences.
+    /// not change, as with PyTorch's packed sequences.
     ///
     /// # Panics
     ///
-    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
+    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, or if a
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
@@ -252,7 +253,8 @@ where
     ///
     /// # Panics
     ///
-    /// If the weights do not fit into memory.
+    /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
+    /// memory.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
@@ -340,11 +342,11 @@ where
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
     /// length of each sequence. After the end of a sequence, its outputs are 0, and its state does
-    /// not change, as for PyTorch's packed sequences.
+    /// not change, as with PyTorch's packed sequences.
     ///
     /// # Panics
     ///
-    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, and if a
+    /// Where `apply` panics, if a dim of `lengths` has a different size in the state, or if a
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]

@@ -53,7 +53,7 @@ fn is_left(words: &[String], at: usize) -> bool {
     }
 }
 
-/// All words of a piece of code, including signs and opening brackets, without comments and
+/// All words of a piece of code, including punctuation and opening brackets, without comments and
 /// literals.
 fn words_of(tokens: TokenStream, words: &mut Vec<String>) {
     for token in tokens {

@@ -149,8 +149,8 @@ impl Reader {
     }
 }
 
-/// The path at the start of the tokens, `crate::a::b`, and its number of tokens. Groups, as in
-/// `crate::{a, b}`, are not read: in macros, `use` lines have one path for each name.
+/// The path at the start of the tokens, such as `crate::a::b`, and its number of tokens. Groups, as
+/// in `crate::{a, b}`, are not read: in macros, `use` lines have one path for each name.
 fn path_of(tokens: &[TokenTree]) -> (Vec<String>, usize) {
     let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     let (mut path, mut len) = (Vec::new(), 0);

@@ -1,12 +1,12 @@
-//! The public traits that are not sealed.
+//! The public traits that are neither sealed nor `unsafe`.
 
 use crate::source::files;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use syn::visit::Visit;
 
-/// The public traits of `dims-core` that are not sealed. Code may only rely on properties of their
-/// impls that it checks: see `docs/dev/trust.md`.
+/// The public traits of `dims-core` that are neither sealed nor `unsafe`. Code may only rely on
+/// properties of their impls that it checks: see `docs/dev/trust.md`.
 const OPEN_TRAITS: [&[&str]; 3] = [
     // Traits that users and macros implement.
     &[

@@ -74,7 +74,7 @@ fn lies_in_headers_of_safetensors() {
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#, 28),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,18446744073709551615]}}"#, 24),
         (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[24,0]}}"#, 24),
-        // Sizes whose product does not match the data, or overflows.
+        // Sizes whose product does not match the data or overflows, and a huge size next to 0.
         (r#"{"x":{"dtype":"F32","shape":[2,4],"data_offsets":[0,24]}}"#, 24),
         (r#"{"x":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}"#, 0),
         (r#"{"x":{"dtype":"F32","shape":[18446744073709551615,0],"data_offsets":[0,0]}}"#, 0),
@@ -190,17 +190,9 @@ fn a_bool_that_is_none() {
     *bytes.last_mut().unwrap() = 2;
     let file = npy::NpyReader::new(bytes).unwrap();
     let entry = file.get().unwrap();
-    assert!(
-        entry.load::<bool, (Out,)>().err().unwrap().to_string().contains("an element is not a valid `bool`")
-    );
-    assert!(
-        entry
-            .view::<bool, (Out,)>()
-            .err()
-            .unwrap()
-            .to_string()
-            .contains("an element is not valid for its type")
-    );
+    let loaded = entry.load::<bool, (Out,)>().err().unwrap().to_string();
+    assert!(loaded.contains("an element is not a valid `bool`"), "{loaded}");
+    assert_eq!(entry.view::<bool, (Out,)>().err().unwrap().to_string(), loaded);
 }
 
 /// An array is only unpacked as far as its header says, and memory is only allocated for data that

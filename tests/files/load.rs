@@ -77,6 +77,8 @@ fn faults(tensors: &[(&str, &[usize])]) -> String {
     let bytes = anonymous(tensors);
     let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(2)).unwrap();
+    let error = Weights::of(&file).unwrap().with((Head.of(2), Head.of(3))).err().unwrap();
+    assert_eq!(error.to_string(), "dim `Head` has size 2, but was also given size 3");
     weights.load::<Network<'_>>().err().expect("an error").to_string()
 }
 

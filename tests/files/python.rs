@@ -1,5 +1,5 @@
-//! Exchanges files with the real Python packages, in both directions. If a package is missing, its
-//! test is skipped with a notice. Set `PYTHON` to choose an interpreter.
+//! Exchanges files with the Python packages `numpy` and `safetensors`, in both directions. If a
+//! package is missing, its tests are skipped with a notice. Set `PYTHON` to choose an interpreter.
 
 use super::{In, Out, counted};
 use std::path::Path;

@@ -147,7 +147,7 @@ mod per_example {
 
     #[test]
     fn of_second_order() {
-        // A gradient in a batched function, and a gradient of the whole.
+        // These functions return gradients, which `check` differentiates again.
         let all = |(w, b, x): &(W, B, X)| slopes(w, b, x);
         check(all, &(w(), b(), x()));
         check(|(w, b, x): &(W, B, X)| repeated(w, b, x), &(w(), b(), x()));

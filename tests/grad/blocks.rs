@@ -3,6 +3,7 @@
 use serde_json::Value;
 use typed_dims::creation::create::SizedDims;
 use typed_dims::grad::{hessian, hessian_primed, hvp, jacobian, jvp, try_hessian_primed, try_jacobian};
+use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 
 dims! { struct Example; struct In; struct Out; }
@@ -122,6 +123,11 @@ fn a_struct_has_the_blocks_of_its_tensors() {
     assert_eq!(blocks.names(), ["weight", "extra.1"]);
     assert_eq!(blocks.by(|layer| &layer.weight), by_w);
     assert_eq!(blocks.by(bias), by_b);
+    let linear: Linear<(In,), (Out,), f64> = Linear { weight: w.clone(), bias: b.clone() };
+    let of_linear =
+        jacobian(|linear: &Linear<(In,), (Out,), f64>| scores(&linear.weight, &linear.bias), &linear);
+    assert_eq!(of_linear.by(|linear| &linear.weight), by_w);
+    assert_eq!(of_linear.by(|linear| &linear.bias), by_b);
     let error = blocks.try_by(|layer| &layer.fixed).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -172,7 +178,7 @@ fn a_list_has_a_block_for_each_element() {
     assert_eq!(blocks.0.1.order((In, prime(In))), Array2::<f64>::eye(2));
 }
 
-/// The matrix already has the primes of its dims, so the rows get other dims.
+/// The matrix already has both `In` and its prime, so the rows get other dims.
 #[test]
 fn the_hessian_by_a_matrix_of_primes_has_other_rows() {
     let p = array(1, (In.of(2), prime(In.of(2))));
@@ -214,8 +220,8 @@ fn mistakes_at_run_time() {
         try_jacobian(|mixed: &Mixed| (&mixed.double).square().eval(), &mixed).map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`single` has elements of the type `f32`, but those of the output are `f64`: cast the output, or take the \
-         Jacobian by parameters of one type"
+        "`single` has elements of the type `f32`, but those of the output are `f64`: cast the output, or \
+         differentiate with respect to parameters of one type"
     );
     let (x, y) = (ones::<f64, _>(In.of(2)), ones::<f64, _>(Out.of(2)));
     let error = try_hessian_primed(|(x, _)| x.square().sum(In), (&x, &y)).map(|_| ()).unwrap_err();

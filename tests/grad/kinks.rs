@@ -194,7 +194,7 @@ fn slopes_at_nan() {
     for (at, f) in functions.into_iter().enumerate() {
         let found = slopes(f, &x);
         assert!(found[0].is_nan() && found[1].is_finite() && found[2].is_finite(), "{at}: {found:?}");
-        // Where the cotangent is 0, so is the slope.
+        // Where the cotangent is 0, so is the gradient.
         let (_, pull) = vjp(f, &x);
         assert_eq!(pull(&line([0.0, 1.0, 1.0])).order(I)[0], 0.0, "{at}");
     }
@@ -308,8 +308,8 @@ fn assert_finite<S: Dims>(name: &str, value: f64, gradient: &Named<f64, S>) {
     assert!(finite, "the gradient of {name} is not finite for {value}: {:?}", gradient.memory());
 }
 
-/// In the chain rule, 0 times anything is 0: an element that does not affect the loss has no
-/// gradient, whatever its value, and does not affect other gradients.
+/// In the chain rule, 0 times anything is 0: an element that does not affect the loss has the
+/// gradient 0, whatever its value, and does not affect other gradients.
 #[test]
 fn nothing_depends_on_nan() {
     let lines: [(&str, fn(&Lines) -> Lines); 17] = [

@@ -259,8 +259,8 @@ fn products_into_reversed_memory() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
-/// Rows that are aligned alike are read in pairs. The cases include an odd number of rows, rows in
-/// reverse order, gaps, and rows longer than the part that is summed at once.
+/// On some machines, rows that are aligned alike are read in pairs. The cases include an odd number
+/// of rows, rows in reverse order, gaps, and rows longer than the part that is summed at once.
 #[test]
 fn large_matrices_by_vectors() {
     // Small integers, whose sums are exact in any order.
@@ -317,7 +317,8 @@ fn few_rows_by_large_matrices() {
     }
 }
 
-/// Lines end inside vectors and start anywhere. Very long lines take another path.
+/// Lines can end inside vectors and start anywhere. Very short and very long lines take another
+/// path.
 #[test]
 fn softmax_of_lines() {
     for (rows, len) in [(1, 32), (2, 33), (5, 47), (3, 64), (4, 100), (2, 2048), (3, 2049), (3, 31)] {
@@ -345,7 +346,7 @@ fn softmax_of_lines() {
                 }
             }
         }
-        // A line with NaN, or of negative infinities alone, spoils only its own result.
+        // A line with a NaN, or with only negative infinities, spoils only its own result.
         let mut x = whole.slice(s![.., ..len]).to_owned();
         x.row_mut(0).fill(f32::NEG_INFINITY);
         x[[rows - 1, len / 2]] = f32::NAN;

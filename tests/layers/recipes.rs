@@ -1,5 +1,5 @@
-//! Derives for layers like those of the guide (`docs/book/src/layers.md`): no derive requires a
-//! bound that the struct does not have.
+//! Derives for layers like those of the guide (`docs/book/src/layers.md`): the structs declare no
+//! more bounds than their fields need.
 
 use ndarray::Array2;
 use typed_dims::file::Stored;
@@ -131,7 +131,7 @@ fn any_dims() {
     assert_eq!(sets.clone().count_elements(), 3 + 6 + 12);
 }
 
-/// The derives add the bounds of `L` and `T`.
+/// The derives add the bounds on `L` and `T`.
 #[derive(Clone, Parameters, Load)]
 struct Residual<L, T, D: AnyDim>
 where

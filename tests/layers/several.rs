@@ -1,4 +1,4 @@
-//! Recurrent networks of several layers and in both directions, compared with PyTorch's.
+//! Recurrent networks with several layers, in one or both directions, compared with PyTorch's.
 
 use super::*;
 use typed_dims::nn::recurrent::{BiGruStack, BiLstm, BiLstmStack, GruStack, LstmStack};

@@ -163,7 +163,7 @@ fn the_row_of_padding_has_no_gradient() {
     };
     let slope = grad(&by_x, &layer);
     expected.is(1, slope.weight.order((Word, Width)));
-    assert!(recorded(&by_x, &layer), "the function of the layer is recorded");
+    assert!(recorded(&by_x, &layer), "the layer cannot be recorded");
     let fresh = Embedding::<Word, (Width,)>::new(Word.of(5), Width.of(4), 1).with_padding(2);
     assert_eq!((&fresh.weight).index(Word, 2).abs().max(Width).order(()), 0.0);
 }

@@ -65,7 +65,7 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
     assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
     // It is an error if two dims have no size, if the index does not depend on the dim, or if a
-    // window is longer than the signal.
+    // window is more than one element longer than the signal.
     assert!(matches!(signal.lookup(Token, Start + Lag).try_eval(), Err(DimError::Unsized { .. })));
     assert!(matches!(signal.lookup(Token, 0 * Start).try_eval(), Err(DimError::Unsized { .. })));
     assert!(signal.lookup(Token, Start + Lag.of(9)).try_eval().is_err());

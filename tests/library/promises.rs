@@ -154,7 +154,7 @@ mod sizes {
     }
 
     #[test]
-    #[allow(clippy::reversed_empty_ranges)] // a negative end counts from the last position
+    #[allow(clippy::reversed_empty_ranges)] // a negative end counts from the end
     fn a_part_of_a_dim_with_a_static_size_is_a_new_dim() {
         dims! { struct Pair = 2; struct Part; }
         let a = Array2::from_shape_fn((4, 4), |(i, j)| (4 * i + j) as f32);
@@ -336,8 +336,8 @@ mod seeds {
 mod edges {
     use super::*;
 
-    /// A softmax over two dims that are not adjacent has its own layout, in which the last dim is
-    /// not the innermost.
+    /// The result of a softmax over two dims that are not adjacent has a layout in which the last
+    /// dim is not the innermost.
     #[test]
     fn lines_of_a_result_in_another_layout() {
         let image = image();

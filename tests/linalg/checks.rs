@@ -340,8 +340,8 @@ impl Found<'_> {
 
     /// Compares eigenvalues in any order. They must be within the smaller of `condition of v * |e|`
     /// and `2 |a| (|e| / |a|)^(1 / n)` of those expected, where `e` is the rounding of `a`.
-    /// Matrices with few eigenvectors have only the second bound. (F. L. Bauer and C. T. Fike,
-    /// 1960; L. Elsner, 1985.)
+    /// Defective matrices have only the second bound. (F. L. Bauer and C. T. Fike, 1960;
+    /// L. Elsner, 1985.)
     pub fn check_eig(&self, w: &Wide, v: &Wide) {
         let (a, rounding) = (&self.a, self.rounding());
         let n = self.case.rows;

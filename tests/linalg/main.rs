@@ -50,7 +50,7 @@ fn operators(case: &Case) -> Vec<Operator> {
 fn operand(case: &Case, operator: Operator) -> Wide {
     match operator {
         Operator::Expm => case.exponent(),
-        // With ones on the diagonal, large elements make results that grow with the size.
+        // With ones on the diagonal, large elements make the results grow with the size.
         Operator::SolveTriangular(Triangular::UnitLower | Triangular::UnitUpper) => {
             case.a() / Complex::from(64.0 * case.scale())
         }
@@ -70,8 +70,8 @@ fn is_refused(case: &Case, operator: Operator) -> bool {
     case.refused(name).is_some()
 }
 
-/// Whether the reference lists this operator for the matrix: its result, or the reason why there is
-/// none.
+/// Whether to check this operator on the matrix. Some operators are checked only if the reference
+/// lists a result, or the reason why there is none.
 fn is_known(case: &Case, operator: Operator) -> bool {
     let has = |name: &str| case.reals(name).is_some() || case.refused(name).is_some();
     match operator {
@@ -312,7 +312,7 @@ fn broadcast_operands() {
     }
 }
 
-/// Positional axes of the matrices are a batch, and axes of the results.
+/// Positional axes of the matrices form a batch, and are also axes of the results.
 #[test]
 fn positional_axes() {
     use typed_dims::prelude::*;
@@ -334,6 +334,21 @@ fn positional_axes() {
     let a = matrices.at((p, .., r, c));
     let b = Array2::from_shape_fn((2, 4), |(p, r)| (p * 4 + r) as f64).into_tensor((p, r));
     assert_eq!(a.solve(&b, r, c).order((p, c)), named.solve(&b, r, c).order((p, c, q)));
+}
+
+/// The squares of the small singular values are 0.
+#[test]
+fn singular_values_far_below_the_greatest() {
+    use typed_dims::prelude::*;
+
+    dims!(r, c, k);
+    let single = Array2::from_diag(&array![1.0_f32, 1e-23]);
+    assert_eq!(single.at((r, c)).singular_values(r, c, k).order(k), array![1.0, 1e-23]);
+    let condition = single.at((r, c)).cond(r, c).order(());
+    assert!((condition / 1e23 - 1.0).abs() < 1e-6, "{condition}");
+    dims!(r, c);
+    let condition = Array2::from_diag(&array![1e-170_f64, 1.0]).at((r, c)).cond(r, c).order(());
+    assert!((condition / 1e170 - 1.0).abs() < 1e-14, "{condition}");
 }
 
 /// Batches without matrices, and matrices without elements.

@@ -57,7 +57,7 @@ macro_rules! test_elements {
 }
 test_elements!(f32 f64);
 
-/// The results of an operator. Their own axes come after those of the batch.
+/// The results of an operator. The axes of the batch come first.
 pub type Results = Result<Vec<ArrayD<Complex<f64>>>, DimError>;
 
 trait IntoWide {
@@ -76,7 +76,7 @@ impl<T: TestElement, D: Dimension> IntoWide for Array<T, D> {
     }
 }
 
-/// An operator with its other arguments.
+/// An operator, with those of its arguments that are not arrays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operator {
     Cholesky,
@@ -218,7 +218,7 @@ over! {
     batch [Outer]
 }
 over! {
-    /// A batch along two dims. The dim of the columns is between these in the order of dims.
+    /// A batch along two dims. The dim of the columns is declared between these.
     batches [Outer Inner]
 }
 

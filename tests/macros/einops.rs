@@ -7,7 +7,8 @@ use ndarray::{Array, Array2, Array3, ArrayD, array, s};
 use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
-/// A test for each table of patterns, array shapes and sizes, for static and dynamic rank.
+/// Defines a test from a table. A line has a pattern, the shape of the array and the sizes given
+/// for axes. Each pattern runs with static and with dynamic rank.
 macro_rules! patterns {
     ($name:ident $macro:ident: $($pattern:literal, [$($size:literal),*] $($axis:ident = $given:literal)*;)*) => {
         #[test]
@@ -136,7 +137,8 @@ patterns! { repetitions repeat:
     "i -> (i i2) j", [3] i2 = 2 j = 0;
 }
 
-/// Like `patterns!`, for reductions: each pattern with each of the listed reductions.
+/// Like `patterns!`, but each pattern runs with `sum`, `mean`, `max`, `min` and `prod`. Only `sum`
+/// also runs with dynamic rank.
 macro_rules! reductions {
     ($name:ident: $($pattern:literal, [$($size:literal),*] $($axis:ident = $given:literal)*;)*) => {
         #[test]
@@ -538,7 +540,7 @@ fn sizes_that_do_not_fit_are_errors() {
     );
     assert_eq!(
         text(try_rearrange!(x, 1 b -> b).map(Array::into_dyn)),
-        "an axis of size 4 cannot be split into `()`: the product of the sizes differs"
+        "axis `1` has size 1 as given, but 4 in the operand, in the pattern `1 b -> b`"
     );
     assert!(
         text(try_reduce!(x, a 3 -> a, sum).map(Array::into_dyn))

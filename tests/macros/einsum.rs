@@ -9,8 +9,8 @@ use typed_dims::einsum_path;
 use typed_dims::pipeline::plan::explain::{Plan, PlanStep, ProductDims};
 use typed_dims::prelude::*;
 
-/// A test for each table of patterns and operand shapes: in `f64`, and with operands of dynamic
-/// rank.
+/// A test for each table of patterns and operand shapes: in `f64`, with operands of static and of
+/// dynamic rank.
 macro_rules! patterns {
     ($name:ident: $($pattern:literal, $([$($size:literal),*])*;)*) => {
         #[test]

@@ -1,5 +1,5 @@
 //! The macros for arrays, and their notations. A gradient on any thread changes some plans, so no
-//! test of this program computes one.
+//! test of this binary computes one.
 
 mod comprehensions;
 mod einops;

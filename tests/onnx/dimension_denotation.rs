@@ -219,7 +219,7 @@ mod denotation_propagation {
         graph.initializer = vec![list("zero", 0), list("two", 2), list("three", 3)];
         graph.input.push(float_tensor("mystery", &[("3", "")]));
         assert_eq!(meaning(graph), "N T _");
-        // A shape that is a product of another shape.
+        // A shape that is another shape times constants.
         let nodes = vec![
             node("Shape", &["x"], &["shape"]),
             node("Mul", &["shape", "factors"], &["wanted"]),
@@ -467,7 +467,7 @@ mod denotation_propagation {
         let mut graph = chain(NCHW, vec![node("Mystery", &["x"], &["t"]), node("Relu", &["t"], &["y"])]);
         let report = check(graph.clone());
         assert_eq!((short(&report), report.opaque["Mystery"]), ("unknown".to_owned(), 1));
-        assert!(report.to_string().contains("not looked through: Mystery (1)"), "{report}");
+        assert!(report.to_string().contains("not propagated through: Mystery (1)"), "{report}");
         graph.value_info.push(float_tensor("t", NCHW));
         assert_eq!(meaning(graph), "N C F F");
     }
@@ -544,7 +544,7 @@ mod denotation_verification {
         );
         // An axis with one position has no meaning; channels of a filter are channels.
         assert!(add(&[("3", "FILTER_OUT_CHANNEL"), ("1", "DATA_CHANNEL"), ("1", "")]).is_empty());
-        // With several operands, those with more than one position count.
+        // Of several operands, only those with more than one position along the axis count.
         let mut sum = pair(
             &[("1", "DATA_TIME")],
             &[("8", "DATA_FEATURE")],

@@ -46,7 +46,7 @@ fn files_with_a_wrong_byte() {
 
 #[test]
 fn random_changes() {
-    // Small and endless lengths, and field numbers.
+    // Small and endless lengths, and field tags.
     let words: [&[u8]; 7] = [&[0], &[1], &[0x7f], &[0x80], &[0xff; 9], &[0x0a], &[0x3a]];
     mutations::random_changes(&samples(), &words, try_all);
 }
@@ -191,7 +191,8 @@ fn what_is_no_tensor() {
     }
 }
 
-/// Graphs that repeatedly double a list or the number of axes: the checker stops at some length.
+/// Graphs in which a list or the number of axes grows exponentially, and huge shapes and axes: the
+/// checker stops at some length, or reports a broken node.
 #[test]
 fn graphs_that_ask_for_much() {
     let doubled = |operator: fn(&str, &str) -> NodeProto, first: &str| {

@@ -17,7 +17,7 @@ use typed_dims::onnx::{DenotationReport, OnnxModel, proto};
 const NCHW: &[(&str, &str)] =
     &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("8", "DATA_FEATURE"), ("10", "DATA_FEATURE")];
 
-/// A model with these nodes, one input `x`, and the result `y`.
+/// A graph with these nodes, one input `x`, and the result `y`.
 fn chain(x: &[(&str, &str)], nodes: Vec<proto::NodeProto>) -> proto::GraphProto {
     proto::GraphProto {
         node: nodes,

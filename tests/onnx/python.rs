@@ -70,8 +70,8 @@ for name in ['classifier', 'mistaken']:
     onnx.checker.check_model(onnx.load(name + '.onnx'))
 ";
 
-/// The models that ONNX implementations are tested with. They are correct, so the checker must find
-/// no mismatched axes and no broken nodes.
+/// The models of ONNX's node tests. They are correct, so the checker must find no mismatched axes
+/// and no broken nodes.
 #[test]
 fn all_models_of_onnx_s_own_tests() {
     let dir = tempfile::tempdir().unwrap();

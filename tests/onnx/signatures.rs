@@ -49,7 +49,7 @@ fn dims_have_names_sizes_and_roles() {
     assert!(names::<decoder::Vocabulary>().is_empty());
 }
 
-/// A size in the call is for the free axes with the given denotation or name.
+/// A size in the call sets all open axes with the given denotation or name.
 #[test]
 fn sizes_are_given_in_the_call() {
     use batch_of_four::{Channel, H, Inputs, N, Outputs, W};

@@ -93,7 +93,7 @@ pub enum Given<'a> {
 }
 
 impl Given<'_> {
-    /// The elements, with their own type.
+    /// The elements, which must have the type `T`.
     pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
         match self {
             Given::Variable(elements, shape) => {

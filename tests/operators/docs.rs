@@ -36,7 +36,7 @@ fn row(operator: &Operator) -> String {
         inputs.join(", "),
         shown_dims(operator, operator.out).join(" "),
         if operator.refuses { "all".into() } else { set(&shown_dims(operator, operator.along)) },
-        operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
+        operator.dtypes.join(", ").replace('<', "\\<"), // Markdown takes `<f64>` for HTML
         slope,
         crate::recorded::refusal_of_xla(operator).map_or("yes".into(), |reason| format!("no: {reason}")),
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
@@ -202,7 +202,8 @@ fn docs_count_in_the_readme() {
     }
 }
 
-/// The section "Adding an operation to the library" shows fewer than 15 lines, and each is in its file.
+/// The diff in the section "Adding an operation to the library" adds fewer than 15 lines, and each
+/// is in the file that it changes.
 #[test]
 fn docs_show_an_addition_as_it_is() {
     let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("the page can be read");

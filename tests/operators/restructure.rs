@@ -48,7 +48,7 @@ crate::operators! {
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
             => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
-        names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
+        names: "narrow" "lax.slice_in_dim" "x[..., 1:-1]";
     /// Every `step`th element of a range
     slice_step [f32 i32] (x: T [I J]) -> [I J],
         call: shown!(x.slice_step(J, 1.., 2); where { let x = x + x; }),
@@ -60,7 +60,7 @@ crate::operators! {
             two_by_four().at((I, J)).try_slice_step(J, 1..5, 2)
                 => "the range 1..5 of dim `J` is out of range for an axis of size 4",
         ],
-        names: "x[.., 1::2]" "lax.slice_in_dim(stride)" "x[.., 1::2]";
+        names: "x[..., 1::2]" "lax.slice_in_dim(stride)" "x[..., 1::2]";
     /// Merges dims into one; the last one varies fastest
     flatten [f32 i32] (x: T [I J K]) -> [L J],
         call: x.flatten((K, I), L),

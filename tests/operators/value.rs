@@ -44,7 +44,7 @@ pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     fn close(self, other: Self) -> bool;
     /// Returns an array of `f64` as an array of this type, which must be `f64`.
     fn of_f64(array: ArrayViewD<'_, f64>) -> ArrayViewD<'_, Self> {
-        unreachable!("{array} has elements of the type {}", Self::NAME)
+        unreachable!("{array} has elements of the type f64, not {}", Self::NAME)
     }
 }
 

@@ -117,8 +117,8 @@ fn groups_can_be_added_between_steps() {
     assert!((p.order(Row)[0] - 0.4).abs() < 1e-12);
 }
 
-/// Groups are settings, which the file does not contain. With the same groups, training continues
-/// as if it had not stopped.
+/// Groups are settings, which a checkpoint does not contain. With the same groups, training
+/// continues as if it had not stopped.
 #[test]
 fn a_training_with_groups_goes_on_from_a_file() {
     let optimizer = || Adam::new(0.1).group("layers", |group| group.weight_decay(0.3).rate_factor(0.5));

@@ -550,7 +550,7 @@ fn adafactor_factors_the_two_largest_dims() {
     }
 }
 
-/// In the moments of a factored parameter, `square` lacks its largest dim, and `columns` its second
+/// In the moments of a factored parameter, `square` lacks the largest dim, and `columns` the second
 /// largest.
 #[test]
 fn adafactor_keeps_factors() {
@@ -575,7 +575,7 @@ fn adafactor_keeps_factors() {
         "the state of `1` is factored over other dims: it comes from an optimizer with another \
          `min_dim_size_to_factor`"
     );
-    // A parameter without elements has nothing to step.
+    // A parameter without elements is skipped.
     let mut empty = zeros::<f32, _>((Row.of(0), Column.of(200)));
     Adafactor::new(0.1).min_dim_size_to_factor(0).step(&mut empty, &zeros((Row.of(0), Column.of(200))));
 }

@@ -194,7 +194,7 @@ fn beside_optimizers<T: Parameter>() {
     let dtype = DType::of::<T>().unwrap();
     for step in [1, 6, 7] {
         let first = drawn::<T>(step);
-        // Fewer elements than the sum of squares has lanes, so that its order is defined.
+        // Fewer elements than a sum of squares has lanes, so they are added in order.
         let few = &first[6..12];
         let squares = few.iter().map(|a| a.to_f64().unwrap() * a.to_f64().unwrap()).sum();
         for most in [0.0, 1e-3, 0.5, 1e6, f64::INFINITY] {

@@ -76,7 +76,7 @@ impl Mlp {
     }
 }
 
-/// A convolution, a bias, `relu`, and a max pool of two by two.
+/// A convolution, a bias, `relu`, and a 2 by 2 max pool.
 #[batched]
 pub fn conv_block(
     x: &Tensor<f32, (), U3>,
@@ -184,7 +184,7 @@ impl Model {
     }
 }
 
-/// The inverse of a matrix of two by two, `(trace(a) I - a) / det(a)`.
+/// The inverse of a 2 by 2 matrix, `(trace(a) I - a) / det(a)`.
 #[batched]
 fn inverse(a: &Tensor<f32, (Seen, Seen2)>) -> Tensor<f32, (Seen, Seen2)> {
     let at = |row, column| a.index(Seen, row).index(Seen2, column);

@@ -213,8 +213,8 @@ properties! {
     positional_axes_are_batches 40: |case in cases(4), _which| with_positional_axes(&case);
 }
 
-/// Half precision is summed in `f32`, including constant factors: nothing overflows if the result
-/// fits.
+/// Products of half precision are summed, and multiplied by constant factors, in `f32`: nothing
+/// overflows if the result fits.
 #[cfg(feature = "half")]
 #[test]
 fn constant_factors_of_half_precisions_come_before_rounding() {

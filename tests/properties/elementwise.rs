@@ -225,8 +225,8 @@ macro_rules! casts {
     };
 }
 
-/// A number as text, so that NaN equals itself. Elements of tensors are plain values, so the text
-/// is an array of bytes.
+/// A number as text, so that NaN equals itself. Elements of tensors must be `Copy`, so the text is
+/// an array of bytes.
 fn text<T: std::fmt::Debug>(x: T) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (to, from) in bytes.iter_mut().zip(format!("{x:?}").bytes()) {

@@ -62,8 +62,8 @@ fn affine(case: &Case) {
     assert_eq!(y.view::<Ix2>().at((m, n - 1 - m)).order(m).into_dyn(), expected.order(&[&["m"]]));
 }
 
-/// A dim without a size gets the greatest size for which the index stays within the axis. There may
-/// be no such size, not even 0.
+/// A dim without a size gets the greatest size for which the index stays within the axis. If that
+/// size would be negative, binding is an error.
 fn inferred(case: &Case) {
     let mut random = case.random();
     inputs!(case, random, i32; x[A], w[B] => refs);

@@ -93,7 +93,7 @@ fn softmax_of_lines_side_by_side() {
         let mut x =
             Array3::from_shape_simple_fn((2, len, lines), || random.below(4000) as f64 / 100.0 - 20.0);
         // The result is all NaN for a line that contains NaN or only negative infinity. A single
-        // finite element gets the whole share.
+        // finite element has the share 1.
         x[[0, len / 2, 0]] = f64::NAN;
         x.slice_mut(ndarray::s![1, .., 1]).fill(f64::NEG_INFINITY);
         x.slice_mut(ndarray::s![1, 1.., 0]).fill(f64::NEG_INFINITY);

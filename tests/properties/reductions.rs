@@ -363,7 +363,7 @@ fn variances_of_large_numbers() {
     assert_eq!(x.at(i).var(i).order(()), 16.0);
 }
 
-/// Repeated deviations can round many sums in the same direction.
+/// If deviations repeat, many sums can be rounded in the same direction.
 #[test]
 fn variances_of_few_values() {
     for n in [600, 1000, 1699, 4000] {

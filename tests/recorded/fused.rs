@@ -17,7 +17,7 @@ type Matrix = Tensor<f32, (Row, Column)>;
 type Line = Tensor<f32, (Column,)>;
 type Edge = Tensor<f32, (Row,)>;
 type Scalar = Tensor<f32, ()>;
-/// The inputs of a program, and its results without the last one.
+/// The inputs of a program, and its results except the last one.
 type All = (Matrix, Matrix, Line, Edge);
 type Given<'a> = (&'a Matrix, &'a Matrix, &'a Line, &'a Edge);
 
@@ -116,7 +116,7 @@ fn of_small_matrices() {
     }
 }
 
-/// Lines longer than a tile, rows shorter than a tile, and rows that a tile splits.
+/// Rows that are longer than a tile, much shorter, or about as long.
 #[test]
 fn of_long_and_short_lines() {
     for (at, sizes) in

@@ -136,7 +136,8 @@ fn gradients_of_lines_are_those_of_the_function() {
 
 #[test]
 fn gradients_of_attention_are_those_of_the_function() {
-    // There are more queries than fit into a tile. Keys and values share their memory.
+    // There are more queries than fit into a tile of the gradient. Keys and values share their
+    // memory.
     fn loss((x, w): (&Data, &Data), scale: &Tensor<f32, ()>) -> Tensor<f32, ()> {
         let keys = (w * scale).rename(Row, Key).eval();
         let y = attention(x, &keys, &keys, In, Key, 0.3, Key.le(Row));
@@ -178,7 +179,7 @@ fn inputs_may_have_any_memory_order() {
             assert_eq!(double, twice(&by_rows).0);
             assert_eq!(sums, twice(&by_rows).1);
         }
-        // A result that is an input shares its memory until one of the two is changed.
+        // A result that is an input can share the input's memory until one of the two is changed.
         let same = record(|x: &Data| x.clone(), first).unwrap();
         let mut result: Data = same.call(&by_rows);
         result.assign((&by_rows + 1.0).eval());

@@ -177,7 +177,7 @@ fn other_results_and_inputs_are_errors() {
     let wrong = saved.restore::<&Matrix, (Line, Line)>(&(zeros(Row.of(4)), zeros(Row.of(4))));
     assert!(error(wrong.err()).contains("result `1` of the saved program"));
     let wrong = saved.restore::<&Matrix, Line>(&zeros(Row.of(5)));
-    assert!(error(wrong.err()).contains("these dims and sizes"));
+    assert!(error(wrong.err()).contains("dims and sizes of the given value"));
     let loaded: Program<&Line, Line> =
         saved.restore(&zeros(Row.of(4))).expect("inputs are only checked in a call");
     assert!(error(loaded.try_call(&ones(Row.of(4))).err()).contains("the program was recorded for"));

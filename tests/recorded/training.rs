@@ -19,7 +19,7 @@ dims! {
     struct Class;
 }
 
-/// The axes of `a` are in a different memory order than those of results.
+/// The axes of `a` are stored in another order than those of computed tensors.
 #[derive(Parameters, Clone)]
 struct Weights<T: Real> {
     a: Tensor<T, (Row, Feature)>,

@@ -95,7 +95,7 @@ const BROADCASTS: [Broadcast; 5] = [
     Broadcast::RowTimesVector,
 ];
 
-/// Operations that are neither maps nor broadcasts.
+/// Operations that are neither in [`MAPS`] nor in [`BROADCASTS`].
 #[derive(Clone, Copy, Debug)]
 enum Other {
     SumOfProduct,

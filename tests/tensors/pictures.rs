@@ -25,7 +25,7 @@ fn a_heat_map_in_the_terminal_is_darker_where_elements_are_greater() {
     assert_eq!(text, "3 b down, 2 a right, 0 to 1\n??  \n██  \n██▒▒");
 }
 
-/// Numbers are shown with the digits of their type, not with the digits of the nearest `f64`.
+/// An `f32` is shown with the fewest digits that identify it as an `f32`, not as an `f64`.
 #[test]
 fn numbers_have_the_digits_of_their_type() {
     dims!(a, b);

@@ -1,7 +1,7 @@
 //! Two axes over one set: `(Item, Prime<Item>)`.
 
 use ndarray::{Array2, Array3, Dimension, array};
-use typed_dims::fallible::{try_concat, try_from_vec, try_zeros};
+use typed_dims::fallible::{try_concat, try_from_vec, try_stack, try_zeros};
 use typed_dims::grad::{grad, hessian, hessian_primed, jacobian};
 use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};
@@ -145,7 +145,7 @@ fn matrix_products() {
         close(found.order((Item, prime(Item))), a.dot(&b));
         close(x.compose(y.view().transpose(Item), Item).order((Item, prime(Item))), a.dot(&b.t()));
     }
-    // With a batch dim in either operand, and in both.
+    // With a different batch dim in each operand, and with the same one in both.
     let x: Tensor<f64, (Item, Prime<Item>, Batch)> = randn((Batch.of(5), Item.of(3), prime(Item.of(3))), 1);
     let y: Tensor<f64, (Item, Prime<Item>, Feat)> = randn((Feat.of(2), Item.of(3), prime(Item.of(3))), 2);
     let all: Tensor<f64, (Item, Prime<Item>, Batch, Feat)> = x.compose(&y, Item);
@@ -181,7 +181,7 @@ fn a_dim_and_its_prime_have_one_size() {
         "dim `Item` has size 3, but was also given size 4"
     );
 
-    // In operations on two tensors, including small products in memory, and in `at_mut`.
+    // In operations on two tensors, including small products of tensors in memory, and in `at_mut`.
     let (x, y) = (ones::<f64, _>((Item.of(3), Feat.of(2))), ones::<f64, _>((prime(Item.of(4)), Feat.of(2))));
     assert_eq!(error((&x * &y).try_sum(Feat)), both);
     assert_eq!(error((&x + &y).try_eval()), both);
@@ -191,6 +191,12 @@ fn a_dim_and_its_prime_have_one_size() {
     let mut out = Array3::<f64>::zeros((3, 4, 2));
     assert_eq!(error(out.try_at_mut((Item, prime(Item), Feat)).map(|_| ())), both);
     assert_eq!(error((&x + &y).try_max(Item)), both);
+
+    let mut out = Array2::<f64>::zeros((3, 4));
+    assert_eq!(error((&x * &y).try_sum_into(Feat, &mut out, (Item, prime(Item)))), both);
+    assert_eq!(error(try_stack(prime(Item), [&x])), both.replace('4', "1"));
+    #[cfg(feature = "linalg")]
+    assert_eq!(error(x.try_qr(Item, Feat, prime(Item))), both.replace('4', "2"));
 
     // A part along one of the axes is not square.
     let s = square(3, 1);
@@ -301,7 +307,7 @@ fn jacobians_and_hessians() {
     close(h.order((Item, Feat)), expected);
 
     // The axis of the output has the dim itself, and the axis of the input has the dim's prime,
-    // even if the input has other dims before this dim.
+    // even if the input has other dims.
     let x: Tensor<f64, (Feat, Item)> = randn((Item.of(3), Feat.of(2)), 1);
     let weights: Tensor<f64, (Item, Feat)> = randn((Item.of(3), Feat.of(2)), 2);
     let f = |x: &Tensor<f64, (Item, Feat)>| (x * &weights).sum(Feat).cumsum(Item);

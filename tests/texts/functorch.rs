@@ -85,7 +85,7 @@ mod recursion {
         close(out, x.mapv(|x| ((x * 2.0 + 1.0) * 2.0 + 1.0) * 2.0 - 1.0));
     }
 
-    /// The sum of a list of tensors, which is halved recursively without reading its elements.
+    /// The sum along `Seq`, which is halved recursively. The size decides when to stop.
     #[batched]
     fn tree_sum(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Feat,)> {
         let n = x.size(Seq);
@@ -377,7 +377,7 @@ fn data_decides() {
 fn batching_rules() {
     let (x, y) = (numbers((N, 4), 1), numbers((4, N), 2));
     dims!(n);
-    // unsqueeze: a dim that the operand lacks.
+    // `unsqueeze`: a dim that the operand lacks.
     let wide = batched(n, x.at((n, Feat)), |x| x + zeros::<f32, _>(Seq.of(2))).order((n, Seq, Feat));
     close(wide, Array3::from_shape_fn((N, 2, 4), |(n, _, f)| x[[n, f]]));
     // Pointwise, with the mapped axis in different positions, and in only one operand.

@@ -205,8 +205,7 @@ mod propagation {
         channels(&stacked.sum(Pixels));
     }
 
-    /// A rename does not change the role of a dim. Channels are channels on either side of a
-    /// filter.
+    /// A rename keeps the meaning of a dim. Channels are channels on either side of a filter.
     #[test]
     fn another_name() {
         dims! { pub struct Y: DataFeature; pub struct C2: DataChannel; pub struct Cin: FilterInChannel; pub struct Z; }

@@ -231,7 +231,8 @@ mod einsum_style_products {
     fn attention_with_equal_scores_averages() {
         let q = counting((2, 3, 4));
         let out = attention(&Array3::zeros((2, 3, 4)), &q, &counting((2, 3, 4)));
-        // The four values of each line count up from 4 * line, so their mean is 4 * line + 1.5.
+        // The four values of channel c in batch b count up from 12 * b + 4 * c, so their mean is
+        // 12 * b + 4 * c + 1.5.
         let expected = Array3::from_shape_fn((2, 6, 4), |(b, c, at)| match c {
             0..3 => (12 * b + 4 * c) as f32 + 1.5,
             _ => q[[b, c - 3, at]],

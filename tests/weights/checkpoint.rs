@@ -233,8 +233,8 @@ fn the_state_of_another_optimizer_is_refused() {
     assert_eq!(decayed.steps(), 2);
 }
 
-/// Files of older versions contain neither the kind of the optimizer nor which parameters were
-/// frozen.
+/// Files of older versions contain neither the kind of the optimizer nor the step counts of single
+/// parameters.
 #[test]
 fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let mut adam = Adam::new(0.1);
@@ -437,6 +437,13 @@ fn bf16_keeps_the_range_of_f32() {
     assert_eq!(second.0, first.0.map_elements(|a: f32| bf16::from_f32(a).to_f32()));
     assert_eq!(second.1, first.1.map_elements(|a: f64| bf16::from_f64(a).to_f64()));
     assert!(second.0.abs().max(In).order(()) > 1e29);
+
+    // Just above the midpoint of two `bf16` values, of which the lower one is even.
+    let above = (full(In.of(1), 1.0 + f32::powi(2.0, -8) + f32::EPSILON),);
+    let bytes = Checkpoint::new().put("x", &above).unwrap().to_bytes().unwrap();
+    let mut rounded = (full(In.of(1), bf16::ZERO),);
+    Saved::new(bytes).unwrap().converting_floats().load("x", &mut rounded).unwrap();
+    assert_eq!(rounded.0.order(In)[0].to_f32(), 1.0 + f32::powi(2.0, -7));
 }
 
 #[cfg(feature = "npy")]
@@ -514,6 +521,12 @@ mod npz {
             assert!(Saved::new(&bytes[..len]).is_err(), "{len}");
         }
         let mut archive = NpzWriter::new();
+        let mut like_a_note = Checkpoint::new();
+        like_a_note.put("text of x", &(ones::<f32, _>(In.of(2)),)).unwrap();
+        assert_eq!(
+            like_a_note.to_npz().unwrap_err().to_string(),
+            "the name of the tensor `text of x.0` is that of a note in an archive"
+        );
         archive.put("text of options", from_vec(In.of(2), vec![0xff_u8, 0xfe])).unwrap();
         let error = Saved::new(archive.into_bytes().unwrap()).err().unwrap();
         assert_eq!(error.to_string(), "not a valid file: `text of options` is not UTF-8");

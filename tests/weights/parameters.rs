@@ -132,7 +132,8 @@ fn zeros_have_the_same_parts() {
 
 #[test]
 fn zeros_and_results_lie_as_the_tensor_does() {
-    /// Whether elements have to move for `(Out, In, Hidden)`, and for `(In, Hidden, Out)`.
+    /// Whether elements have to move to lie in the order `(Out, In, Hidden)`, and to lie in the
+    /// order `(In, Hidden, Out)`.
     fn moves(x: Tensor<f32, (In, Hidden, Out)>) -> (bool, bool) {
         let own = explain(|| x.clone().laid((Out, In, Hidden))).1;
         let other = explain(|| x.laid((In, Hidden, Out))).1;

@@ -86,8 +86,8 @@ fn check<T>(a: &ArrayView2<'_, T>, b: &ArrayView2<'_, T>, out: &ArrayViewMut2<'_
     );
 }
 
-/// The environment variable `MATMUL_NUM_THREADS` sets the number of threads, even in a loop that is
-/// already threaded. The last argument is ignored.
+/// The environment variable `MATMUL_NUM_THREADS` sets the number of threads (at most 4), even in a
+/// loop that is already threaded. The last argument is ignored.
 fn by_matrixmultiply<T: Scalar>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,

@@ -131,7 +131,7 @@ fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
     Ok(all)
 }
 
-/// Gives all libraries the same number of threads.
+/// Gives all libraries the same number of threads; `matrixmultiply` uses at most 4.
 fn set_threads(threads: usize) -> Result<(), Box<dyn Error>> {
     for name in ["RAYON_NUM_THREADS", "MATMUL_NUM_THREADS"] {
         // SAFETY: no other thread has started yet, so none reads the environment.

@@ -101,7 +101,7 @@ fn cpu_seconds() -> Option<(f64, f64)> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let fields: Vec<f64> =
         stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    // SAFETY: the only precondition of the calls is that `usage` is writable.
+    // SAFETY: zeros are a valid `rusage`, and the calls only require that `usage` is writable.
     let (ticks, usage) = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);

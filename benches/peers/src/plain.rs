@@ -197,7 +197,7 @@ versions! {
     }
 
     /// `out[j, i] = x[i, first + j]`, in blocks of 16 by 16. `x` has `rows` rows and `columns`
-    /// columns.
+    /// columns. `rows` and the number of rows of `out` are multiples of 16.
     pub fn transpose_band(x: &[f32], rows: usize, columns: usize, first: usize, out: &mut [f32]) {
         for (band, out) in out.chunks_mut(16 * rows).enumerate() {
             let column = first + 16 * band;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// The limits of arithmetic with a number of threads.
+/// The limits of arithmetic with `threads` threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Limits {
     pub threads: usize,

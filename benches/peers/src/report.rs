@@ -37,7 +37,7 @@ pub struct Entry {
     /// take turns in the same rounds.
     #[serde(default)]
     pub turns: Vec<Option<f64>>,
-    /// The share of the least time that the probed limits account for, and which limit applies.
+    /// The share of a call's time that the probed limits account for, and which limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_limit: Option<(f64, Bound)>,
 }

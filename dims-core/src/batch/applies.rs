@@ -2,9 +2,10 @@
 //!
 //! The parameters of the function decide between the two. A parameter with a `Rest` takes all
 //! examples at once. A parameter without one takes a single example, so if its argument has a
-//! mapped dim, the function is called in a loop. A tensor parameter owns its elements, or is a
-//! reference to a tensor that owns them. So an argument that does not own its elements, such as a
-//! bound array, a view or an expression, is computed or copied.
+//! mapped dim, the function is called in a loop. (The dims in the `Rest` of an argument count as
+//! mapped.) A tensor parameter owns its elements, or is a reference to a tensor that owns them. So
+//! an argument that does not own its elements, such as a bound array, a view or an expression, is
+//! computed or copied.
 //!
 //! ```text
 //! argument             parameter        way
@@ -371,7 +372,7 @@ pub trait Maps<D, P, Y, O> {
 /// that the function does not see.
 #[diagnostic::on_unimplemented(
     message = "a mapped function cannot return `{Y}`",
-    label = "expected a number, a tensor without the mapped dims, or a tuple of up to 6 of these"
+    label = "expected a tensor without the mapped dims, a number (if no parameter has a `Rest`), or a tuple of up to 6 of these"
 )]
 pub trait Runs<X, P, D, M, Y> {
     #[doc(hidden)]

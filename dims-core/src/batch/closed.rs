@@ -9,7 +9,7 @@ use crate::types::set::{Bool, Dims, False, True};
 pub trait EndsInRest {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The other elements.
+    /// The elements without the rest.
     type Visible;
     /// The dims that the rest stands for, or `()` without a rest.
     type Behind: Dims;

@@ -66,10 +66,10 @@ pub fn map_each<X: Apiece, Y: Computable>(
 ///
 /// # Errors
 ///
-/// Returns the first error of `f`. It is also an error if the results of `f` differ in size, or if
-/// the tensors differ in size along the dims in their rest. If there are no examples, the result
-/// must not have positional axes, and each of its dims must have a static size, or a size in the
-/// tensors.
+/// Returns the first error of `f`. It is also an error if a result of `f` cannot be computed, if
+/// the results differ in size, or if the tensors differ in size along the dims in their rest. If
+/// there are no examples, the result must not have positional axes, and each of its dims must have
+/// a static size, or a size in the tensors.
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,

@@ -30,7 +30,7 @@ pub trait Mapped<D: DimList>: Sized {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
-    /// The dims that are not sealed.
+    /// The dims of all tensors, except `D`.
     type Others: Dims;
     /// The tensor or the tuple, sealed.
     type Sealed;

@@ -12,8 +12,8 @@ use core::panic::Location;
 /// Runs a closure written for one example on tensors with the extra dims `dims`.
 ///
 /// The closure gets the tensors with those dims packed into `Rest`. Its result has them again, if
-/// it depends on them. Pass several tensors as a tuple; a tensor with none of the dims is passed
-/// unchanged.
+/// it depends on them. Pass several tensors as a tuple; a tensor with none of the dims and no
+/// `Rest` is passed unchanged.
 ///
 /// ```text
 /// batched(n, (&a, &b), |(a, b)| ..)          for n { .. a and b at n .. }
@@ -94,7 +94,8 @@ where
 /// draw the same numbers in a loop as in one call: each example gets those for its indices along
 /// the mapped dims. In a loop, all tensors count as having the mapped dims, even if they do not
 /// depend on the example. To draw the same numbers for all examples, draw from dims alone:
-/// `rand(Feat.of(4), seed)`. Without the feature `std`, all calls of a loop draw the same numbers.
+/// `rand(Feat.of(4), seed)`. Without the feature `std`, or if all parameters and results are
+/// numbers, all calls of a loop draw the same numbers.
 ///
 /// A closure passed to `vmap` must name the types of its parameters. [`batched`] infers them, and
 /// copies no argument. A function with `#[batched]` takes extra dims without `vmap`.

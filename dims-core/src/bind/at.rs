@@ -225,9 +225,9 @@ pub trait At: Source {
     /// # Panics
     ///
     /// If a dim or its prime already has a different size, an integer or a range is out of range, a
-    /// tuple of dims cannot split its axis, [`UnitAxis`](super::UnitAxis) takes an axis of another
-    /// size, the size of a dim cannot be inferred from an index expression, or an array of dynamic
-    /// rank has a different number of axes.
+    /// tuple of dims cannot split its axis, [`UnitAxis`](super::UnitAxis) takes an axis whose size
+    /// is not 1, the size of a dim cannot be inferred from an index expression, or an array of
+    /// dynamic rank does not have as many axes as the binders take.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(

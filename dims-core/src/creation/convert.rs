@@ -37,7 +37,7 @@ where
 
 /// The result of sorting the dims `L`.
 type SortedList<L> = <<L as DimList>::Brands as SortOnce>::Out;
-/// The first dim that `L` names twice, or [`Nothing`](crate::types::set::Nothing).
+/// A dim that `L` names twice, or [`Nothing`](crate::types::set::Nothing).
 type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;
 
 /// The number of dims listed.

@@ -43,7 +43,7 @@ pub trait Written {
     type Set: Dims;
     /// The dims as they are written.
     type Names;
-    /// The first dim that is written twice, or [`Nothing`].
+    /// A dim that is written twice, or [`Nothing`].
     type Twice: MaybeDim;
     /// The first declared dim without a size, or [`Nothing`].
     type Unsized: MaybeDim;
@@ -226,7 +226,8 @@ impl WrittenSizes {
     }
 }
 
-/// The number of elements. It is an error if they have more than `isize::MAX` bytes.
+/// The number of elements. It is an error if it, or its size in bytes, overflows: see
+/// [`volume`](crate::plan::shape::volume).
 pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
     crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
@@ -414,7 +415,8 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
 ) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
     // Half precisions are computed in `f32`, which represents more indices exactly.
-    let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
+    let number =
+        |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("every size can be rounded to a float");
     let (first, end) = (start.widen(), end.widen());
     let whole = end - first;
     let finite = [first, whole, end].map(num_traits::Float::is_finite);

@@ -1,8 +1,9 @@
-//! Which number of a seed's sequence each element of a tensor draws.
+//! Which number of a seed's sequence each element of a tensor draws, in functions such as
+//! `rand_like` and `dropout`.
 //!
-//! The number follows from the names of the dims and the indices along them. So it does not depend
-//! on the order of elements in memory or on how a function is batched: by binding extra dims,
-//! by passing them through a `Rest`, or by a loop of calls with one example each. In a loop,
+//! The number follows from the names of the dims and the indices along all axes. So it does not
+//! depend on the order of elements in memory or on how a function is batched: by binding extra
+//! dims, by passing them through a `Rest`, or by a loop of calls with one example each. In a loop,
 //! [`of_example`] records the indices of the example.
 
 use crate::plan::shape::Shape;

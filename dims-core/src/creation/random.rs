@@ -10,7 +10,7 @@
 //! [`rand()`], [`randn`] and [`permutation`] count positions in the order of the dims as written.
 //! Functions that draw for the elements of a tensor ([`rand_like`], [`randn_like`], [`bernoulli`],
 //! [`categorical`] and [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) use the names
-//! of the dims and the indices along them. So every way of batching a function draws the same
+//! of the dims and the indices along all axes. So every way of batching a function draws the same
 //! numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched),
 //! [`vmap`](crate::batch::vmap()) and [`map_each`](crate::batch::map_each). (Loops over examples,
 //! such as `map_each`, need the feature `std` for this.) The hash is splitmix64:
@@ -149,7 +149,7 @@ where
 /// Like [`rand()`], with the dims and sizes of another tensor, including extra dims of the caller
 /// (`Rest<B>`).
 ///
-/// The numbers depend on the seed, the names of the dims and the indices along them, so each
+/// The numbers depend on the seed, the names of the dims and the indices along all axes, so each
 /// example of a batch draws its own numbers, however the function is batched.
 ///
 /// ```
@@ -269,8 +269,8 @@ type Noisy<'a, A> = Named<
 
 /// `true` with the probability `p` at each position, otherwise `false`.
 ///
-/// Besides `p`, the result depends on the seed, the names of the dims and the indices along them,
-/// including extra dims of the caller (`Rest<B>`).
+/// Besides `p`, the result depends on the seed, the names of the dims and the indices along all
+/// axes, including extra dims of the caller (`Rest<B>`).
 ///
 /// ```
 /// use typed_dims::creation::random::bernoulli;

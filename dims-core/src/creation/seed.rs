@@ -14,8 +14,8 @@ use kernels::step::draw::{SplitSeed, split};
 /// The seed of random numbers: a number, or a tensor without dims.
 ///
 /// Most functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number
-/// and a tensor that holds it draw the same elements. [`batches`](super::random::batches) and the
-/// functions in [`init`](super::init) take only numbers.
+/// and a tensor that holds it draw the same elements. [`batches`](super::random::batches), the
+/// functions in [`init`](super::init) and the constructors of layers take only numbers.
 ///
 /// Numbers and tensors differ in [recorded](crate::program) functions. A number is a constant of
 /// the program, so every call draws the same elements. A tensor that is an input, or is computed

@@ -52,8 +52,12 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map =
-            HeatMap::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), IN_TERMINAL)?;
+        let map = HeatMap::of::<_, (I, J), X>(
+            reference::<Self>(&self.borrowed()),
+            &(down, right),
+            IN_TERMINAL,
+            "heat_map",
+        )?;
         let mut text = map.title();
         for i in 0..map.shown(0) {
             text.push('\n');
@@ -81,7 +85,12 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = HeatMap::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), DRAWN)?;
+        let map = HeatMap::of::<_, (I, J), X>(
+            reference::<Self>(&self.borrowed()),
+            &(down, right),
+            DRAWN,
+            "to_svg",
+        )?;
         let mut svg = Svg::default();
         let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
         let top = 8 + 2 * LINE;
@@ -139,13 +148,13 @@ struct HeatMap {
 }
 
 impl HeatMap {
-    fn of<A, D, X>(tensor: A, dims: &D, most: usize) -> Result<HeatMap, DimError>
+    fn of<A, D, X>(tensor: A, dims: &D, most: usize, name: &'static str) -> Result<HeatMap, DimError>
     where
         A: Computable<Rank = Rank0, Elem: CastTo<f64>>,
         D: DimsOf<A::Dims, X>,
         X: Dims,
     {
-        let (elements, sizes) = elements_in::<A, D, X>(tensor, dims, false, "draw")?;
+        let (elements, sizes) = elements_in::<A, D, X>(tensor, dims, false, name)?;
         let elements: Vec<f64> = elements.into_iter().map(CastTo::cast_to).collect();
         let finite = || elements.iter().copied().filter(|value| value.is_finite());
         let least = finite().fold(f64::INFINITY, f64::min);

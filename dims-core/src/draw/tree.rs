@@ -75,6 +75,10 @@ impl EinsumPath {
         let mut left: Vec<usize> = (0..operands).collect();
         for step in &self.steps {
             let (i, j) = step.operands;
+            // The fields are public, so the positions may be anything.
+            if i >= j || j >= left.len() {
+                break;
+            }
             let (b, a) = (left.remove(j), left.remove(i));
             left.push(nodes.len());
             let height = nodes[a].height.max(nodes[b].height) + 1;

@@ -17,6 +17,7 @@ use crate::tensors::named::Named;
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::{Dims, Union};
 use alloc::string::String;
+use kernels::loops::axes::are_distinct;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, is_listening, note};
@@ -110,9 +111,10 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         note_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
         let (mut place, indices) = self.elements();
         // (If values accumulate, each must be stored before the next is added.)
-        let accumulates = scatters || nest.strides_of(0).contains(&0);
+        let positions = || nest.strides_of(0).iter().copied().zip(nest.sizes.iter().copied());
         if LOWERS
-            && !accumulates
+            && !scatters
+            && (nest.positions() == 0 || are_distinct(positions()))
             && let Some(program) = lowered_update(&mut place, &value, op, nest.positions())
         {
             update_lowered(&program, &nest, place);
@@ -179,7 +181,7 @@ macro_rules! assignments {
 }
 
 assignments! {
-    /// Replaces the elements by those of `value`. If a position repeats, the last value is kept.
+    /// Replaces the elements with those of `value`. If a position repeats, the last value is kept.
     assign try_assign Replace, [T: Element, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Adds `value` to the elements. If a position repeats, all values are added.
     add_assign try_add_assign ops::Add, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
@@ -189,9 +191,9 @@ assignments! {
     mul_assign try_mul_assign ops::Mul, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Divides the elements by `value`.
     div_assign try_div_assign ops::Div, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
-    /// Replaces each element by the larger of it and `value`.
+    /// Replaces each element with the larger of it and `value`.
     max_assign try_max_assign ops::Maximum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
-    /// Replaces each element by the smaller of it and `value`.
+    /// Replaces each element with the smaller of it and `value`.
     min_assign try_min_assign ops::Minimum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
 }
 
@@ -218,13 +220,15 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// # Panics
     ///
-    /// If a gradient or a recorded function traces the tensor.
+    /// If a gradient or a recorded function traces the tensor, or if elements must be copied
+    /// because they are shared, and the copy does not fit into memory.
     #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, S, R> {
         Place::from(&mut self.expr)
     }
 
-    /// Replaces the elements by those of `value`, which is broadcast along the dims that it lacks.
+    /// Replaces the elements with those of `value`, which is broadcast along the dims that it
+    /// lacks.
     ///
     /// # Panics
     ///

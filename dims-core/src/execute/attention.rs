@@ -72,7 +72,7 @@ where
     B: Expr<Elem = Q::Elem>,
 {
     /// Computes the result over the loops of a shape with the dims `U`. If an operand or the bias
-    /// is traced, or the mask is recorded, this is a step of the program.
+    /// is traced, or the mask is recorded, this records a step.
     #[track_caller]
     pub(crate) fn execute<U: Dims>(
         &self,
@@ -86,7 +86,7 @@ where
             Some(rule) if rule.operands().iter().any(|field| field.is_hollow()) => {
                 // (Recording from sizes: nothing is computed.)
                 let len = shape.volume(axes.kept, size_of::<Q::Elem>())?;
-                let data = hollow::reserved(len)?.expect("only real numbers are recorded");
+                let data = hollow::reserved(len)?.expect("the elements are real numbers");
                 return Ok(ruled(data, rule));
             }
             rule => rule,

@@ -285,6 +285,8 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     order: &[usize],
     sizes: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {
+    let axis_of = |at| order.iter().position(|&axis| axis == at).expect("each axis is in the order");
+    S::KEYS.check_primes(|at| (sizes[axis_of(at)], None))?;
     let data: Buffer<T> = data.into();
     let owned = Evaluated::<T, S, R>::in_order(data, order, sizes);
     if order == AxisList::in_memory_of::<S, R>().as_slice() {

@@ -5,10 +5,9 @@
 //! * A *tensor* is `eval`ed, as in the public interface: the result is a tensor that owns its
 //!   elements (`reduce::eval`).
 //! * An *expression* is `evaluate`d (`expr::evaluate`): the result is its elements. `evaluate`
-//!   records a step of a program if an operand is traced. `evaluate_tensor` does the same, but
-//!   returns the elements as the storage of a tensor. `evaluate_unrecorded` records no step.
-//!   `evaluate_for` is for operations without a derivative: it returns an error if the elements are
-//!   traced.
+//!   records a step if an operand is traced. `evaluate_tensor` does the same, but returns the
+//!   elements as the storage of a tensor. `evaluate_unrecorded` records no step. `evaluate_for` is
+//!   for operations without a derivative: it returns an error if the elements are traced.
 //! * A *step* of an operator is `execute`d (`step::execute`), which returns the step's results.
 
 pub mod assign;

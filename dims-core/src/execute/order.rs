@@ -64,9 +64,9 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, a size given with a dim differs from its size
-    /// in the tensor, an index is out of range, the result does not fit into memory, or a gradient
-    /// or a recorded function traces the tensor and the result is an array.
+    /// If the sizes of operands conflict, a size given with a dim differs from its size in the
+    /// tensor, an index is out of range, the result does not fit into memory, or a gradient or a
+    /// recorded function traces the tensor and the result is an array.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
@@ -81,7 +81,7 @@ pub trait OrderExt: AsTensor {
         }
     }
 
-    /// Like [`order`](OrderExt::order), but size mismatches are errors.
+    /// Like [`order`](OrderExt::order), but returns errors instead of panicking.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
@@ -95,17 +95,17 @@ pub trait OrderExt: AsTensor {
         }
     }
 
-    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims
-    /// is one axis.
+    /// Writes the elements into `out`, whose axes are the named dims in this order, then the
+    /// positional axes; a tuple of dims is one axis.
     ///
     /// `dims` must name all dims of the tensor. This is [`order`](OrderExt::order) without the
     /// allocation.
     ///
     /// # Panics
     ///
-    /// If the shape of `out` does not match, operands have different sizes for one dim, a size
-    /// given with a dim differs from its size in the tensor, an index is out of range, or a
-    /// gradient or a recorded function traces the tensor.
+    /// If the shape of `out` does not match, the sizes of operands conflict, a size given with a
+    /// dim differs from its size in the tensor, an index is out of range, or a gradient or a
+    /// recorded function traces the tensor.
     #[panicking_twin]
     #[inline]
     fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
@@ -159,8 +159,9 @@ pub trait OrderExt: AsTensor {
     }
 
     /// Writes the sums over `dims` into `out`, whose axes are the remaining dims in the order
-    /// `order`; a tuple of dims is one axis: `out[order] = sum over dims of x[.., dims]`. This is
-    /// `x.sum(dims).order_into(out, order)`, without the intermediate tensor where possible.
+    /// `order`, then the positional axes; a tuple of dims is one axis:
+    /// `out[order] = sum over dims of x[.., dims]`. This is `x.sum(dims).order_into(out, order)`,
+    /// without the intermediate tensor where possible.
     ///
     /// The old elements of `out` are not read. `out` may have any strides.
     ///
@@ -178,9 +179,9 @@ pub trait OrderExt: AsTensor {
     ///
     /// # Panics
     ///
-    /// If the shape of `out` does not match, operands have different sizes for one dim, a size
-    /// given with a dim differs from its size in the tensor, an index is out of range, or a
-    /// gradient or a recorded function traces the tensor.
+    /// If the shape of `out` does not match, the sizes of operands conflict, a size given with a
+    /// dim differs from its size in the tensor, an index is out of range, an intermediate result
+    /// does not fit into memory, or a gradient or a recorded function traces the tensor.
     #[panicking_twin(
         but = "size mismatches are errors. If an index is out of range, some sums may already be written"
     )]

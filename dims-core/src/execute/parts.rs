@@ -25,8 +25,8 @@ pub(crate) struct CopiedParts<T> {
 impl<T: Element> CopiedParts<T> {
     /// Starts with zeros. The parts are elements that `operand` reads.
     pub(crate) fn over_zeros(len: usize, operand: &impl LoopOperand) -> Result<Self, DimError> {
-        // `vec!` would abort if memory is short. It can get zeroed memory from the allocator,
-        // without a pass over the memory.
+        // If memory is short, `reserve` returns an error, but `vec!` aborts. `vec!` can get zeroed
+        // memory from the allocator, without a pass over it.
         drop(reserve::<T>(len)?);
         Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
     }

@@ -145,7 +145,7 @@ impl<T: Element> PlacedResult<T> {
     ///
     /// # Panics
     ///
-    /// If the parts do not fill a result without elements around them.
+    /// If there are no elements around the parts, and the parts do not fill the result.
     #[track_caller]
     pub(crate) fn finish<S: Dims, R: Rank>(self) -> Named<T, S, R> {
         let (data, sizes) = self.elements();

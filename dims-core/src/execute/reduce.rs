@@ -373,8 +373,8 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, an index is out of range, or the result does
-    /// not fit into memory.
+    /// If the sizes of operands conflict, an index is out of range, or the result does not fit into
+    /// memory.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
@@ -396,8 +396,8 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, an index is out of range, or the result does
-    /// not fit into memory.
+    /// If the sizes of operands conflict, an index is out of range, or the result does not fit into
+    /// memory.
     #[panicking_twin]
     #[rustfmt::skip] // rustc quotes the line
     fn try_detach(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
@@ -408,7 +408,7 @@ pub trait Reductions: AsTensor {
     /// of the positional axes; the last axis is the fastest.
     ///
     /// The order in memory affects speed: if a matrix of weights is used often, put the summed dims
-    /// first.
+    /// first (in this example, `Width`).
     ///
     /// ```text
     /// w                            (Inner, Width), neighbours along Width

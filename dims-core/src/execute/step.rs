@@ -41,7 +41,7 @@ pub(crate) struct RowBlocks<T> {
     data: Buffer<T>,
     /// The sizes of all axes, in that order.
     sizes: Sizes,
-    /// The axis of the dim, in that order.
+    /// The position of the dim in that order.
     at: usize,
 }
 

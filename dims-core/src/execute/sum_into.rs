@@ -49,7 +49,8 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
     /// axis, and the result has one axis for each dim of `X` and no others.
     const fn roles<E: Expr, X: Dims>() -> Option<Roles> {
         match E::FACTS.pair {
-            Some([a, b]) if Ordering::<X, R, L>::PLAIN => {
+            // (Primes need a comparison of sizes that only a shape makes.)
+            Some([a, b]) if Ordering::<X, R, L>::PLAIN && !S::KEYS.has_primes() => {
                 Roles::of(a, b, S::KEYS, D::KEYS, &Self::KEPT.join(Self::REDUCED))
             }
             _ => None,

@@ -262,8 +262,8 @@ pub trait Expr {
         Err(self)
     }
 
-    /// The memory, shared with the operand, if the expression is a tensor with the dims `U` that
-    /// owns its elements, contiguous in this order of axes.
+    /// The memory itself, not a copy, if the expression is a tensor with the dims `U` that owns its
+    /// elements, contiguous in this order of axes.
     #[doc(hidden)]
     fn shared<U: Dims>(&self, _order: &[usize]) -> Option<Buffer<Self::Elem>> {
         None

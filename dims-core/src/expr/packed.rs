@@ -40,7 +40,8 @@ pub trait Packable: Expr {
         Err(self)
     }
 
-    /// The memory of the elements for reuse, if they are owned, not shared, and of the type `W`.
+    /// The memory of the elements for reuse, if they are owned, not shared, not traced, and of the
+    /// type `W`.
     fn free<W: Element>(&mut self) -> Option<Freed<W>> {
         None
     }

@@ -117,8 +117,8 @@ pub(crate) struct WrittenExpr {
 
 impl ExprStep {
     /// The step of an expression with elements of the type `T`. No step is needed if no operand is
-    /// traced, or if only gradients track the operands and the elements are integers or `bool`.
-    /// Otherwise, it is an error if programs cannot represent the expression.
+    /// traced, or if only gradients track the operands and the elements are `bool` or integers of
+    /// at most 64 bits. Otherwise, it is an error if programs cannot represent the expression.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -187,8 +187,8 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// If the operands are hollow (they have sizes, but no elements), kernels compute nothing while
-    /// the returned scope exists.
+    /// If the step depends on an input without elements, kernels compute nothing while the returned
+    /// scope exists. Otherwise `None`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn scope(&self) -> StepScope {
         #[cfg(feature = "std")]
@@ -373,8 +373,8 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 }
 
 /// The field that `write` writes. `None` if no operand is traced, or if none is recorded and the
-/// elements are integers or `bool`. `name` is the name of the elements' type. (This function has no
-/// type parameters, so that it is compiled only once.)
+/// elements are `bool` or integers of at most 64 bits. `name` is the name of the elements' type.
+/// (This function has no type parameters, so that it is compiled only once.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(

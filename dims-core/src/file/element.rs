@@ -2,8 +2,12 @@
 
 use super::FileError;
 use crate::error::DimError;
+use alloc::string::String;
 use alloc::vec::Vec;
+use bytemuck::checked::CheckedCastError;
 use bytemuck::{CheckedBitPattern, NoUninit};
+#[cfg(feature = "half")]
+use kernels::scalar::CastTo;
 use kernels::scalar::Element;
 use num_complex::Complex;
 
@@ -118,8 +122,8 @@ stored! {
 
 #[cfg(feature = "half")]
 stored! {
-    half::f16, "f16", ElementKind::Float(2), half::f16::from_f64;
-    half::bf16, "bf16", ElementKind::Brain, half::bf16::from_f64;
+    half::f16, "f16", ElementKind::Float(2), CastTo::cast_to;
+    half::bf16, "bf16", ElementKind::Brain, CastTo::cast_to;
 }
 
 /// The elements as little-endian bytes.
@@ -132,14 +136,20 @@ pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
 }
 
 /// The elements in place. It is an error if their alignment, byte order or bits do not permit that.
-pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static str> {
+pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], FileError> {
+    let not = |why| FileError::NotInPlace { tensor: String::new(), why, path: None };
     if foreign && T::KIND.part() > 1 {
-        return Err("its byte order is not this machine's");
+        return Err(not("its byte order is not this machine's"));
     }
     bytemuck::checked::try_cast_slice(bytes).map_err(|error| match error {
-        bytemuck::checked::CheckedCastError::InvalidBitPattern => "an element is not valid for its type",
-        _ => "its elements are not aligned in memory",
+        CheckedCastError::InvalidBitPattern => invalid::<T>(),
+        CheckedCastError::PodCastError(_) => not("its elements are not aligned in memory"),
     })
+}
+
+#[cold]
+fn invalid<T: Stored>() -> FileError {
+    FileError::format(format!("an element is not a valid `{}`", T::NAME))
 }
 
 /// A copy of the elements.
@@ -199,8 +209,7 @@ fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Resu
         if foreign {
             one.chunks_exact_mut(T::KIND.part()).for_each(<[u8]>::reverse);
         }
-        let value = bytemuck::checked::try_pod_read_unaligned(&one)
-            .map_err(|_| FileError::format(format!("an element is not a valid `{}`", T::NAME)))?;
+        let value = bytemuck::checked::try_pod_read_unaligned(&one).map_err(|_| invalid::<T>())?;
         elements.push(value);
     }
     Ok(())

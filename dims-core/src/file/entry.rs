@@ -111,7 +111,7 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned,
+    /// As for [`load`](Entry::load), but [`FileError::NotInPlace`] if the elements are not aligned,
     /// have the byte order of another machine, or are not valid for their type.
     pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
@@ -159,8 +159,8 @@ impl<'f> Entry<'f> {
         order: &[usize],
     ) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.check_elements::<T>()?;
-        let not = |why| FileError::NotInPlace { tensor: self.tensor.clone(), why, path: None };
-        let data = element::in_place(self.bytes, self.foreign).map_err(not)?;
+        let data =
+            element::in_place(self.bytes, self.foreign).map_err(|error| error.of_tensor(&self.tensor))?;
         let (order, sizes) = self.outermost_first(order);
         Ok(Named::from_expr(View::in_order(data, &order, &sizes)))
     }

@@ -108,10 +108,12 @@ impl FileError {
         self
     }
 
-    /// Adds the tensor's name to an error about the format.
+    /// Adds the tensor's name to an error about the format, or about a view.
     pub(crate) fn of_tensor(mut self, name: &str) -> Self {
-        if let FileError::Format { what, .. } = &mut self {
-            *what = format!("tensor `{name}`: {what}");
+        match &mut self {
+            FileError::Format { what, .. } => *what = format!("tensor `{name}`: {what}"),
+            FileError::NotInPlace { tensor, .. } => *tensor = name.into(),
+            _ => {}
         }
         self
     }

@@ -4,13 +4,14 @@
 //! | module | files | names of dims |
 //! |---|---|---|
 //! | [`safetensors`] | `.safetensors`, many tensors | in the file's metadata, under `dims of` and the tensor's name |
-//! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
+//! | [`npy`] | `.npy`, one tensor | in a comment of the header, which NumPy skips |
 //! | [`npz`] | `.npz`, many tensors | as in npy |
 //!
-//! A name is written as in `dims!`, except that a role is written as its `NAME`: `Batch`,
-//! `Feat = 64` for a dim with a static size, `Channel: DATA_CHANNEL` for a dim with the role
-//! `DataChannel`. For a file without names, list the dims in the order of its axes, with `load_as`
-//! or `view_as`.
+//! A name is written as in `dims!`, except that a role is written as its
+//! [`NAMES`](crate::types::role::Role::NAMES), joined by `/`: `Batch`, `Feat = 64` for a dim with a
+//! static size, `Channel: DATA_CHANNEL` for a dim with the role `DataChannel`, and
+//! `Row: Pixel/DATA_FEATURE` for a dim with a role `Pixel` that refines `DataFeature`. For a file
+//! without names, list the dims in the order of its axes, with `load_as` or `view_as`.
 //!
 //! Reading an axis as a dim follows the rule of `rename`: the axis must have the dim's role or one
 //! that refines it, unless the axis or the dim has no role. Channels of data and of filters are

@@ -164,14 +164,14 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     }
 
     /// Unpacks the tensor with this name. Use this method for views, or to examine the sizes first.
-    /// Otherwise use [`load`](NpzReader::load), which takes less memory. Elements of an unknown type
-    /// are not unpacked.
+    /// Otherwise use [`load`](NpzReader::load), which takes less memory. Elements of an unknown
+    /// type are not unpacked.
     ///
     /// # Errors
     ///
-    /// If there is no such tensor, if it is not valid, or if it unpacks to more than the limit. Also,
-    /// for elements of a known type, if its length differs from what its header says, or if its
-    /// checksum is wrong.
+    /// If there is no such tensor, if it is not valid, or if it unpacks to more than the limit.
+    /// Also, for elements of a known type, if it is longer than its header says, or if its checksum
+    /// is wrong.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let path = self.path.clone();
         self.located(tensor, |member| {

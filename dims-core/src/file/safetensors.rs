@@ -308,14 +308,19 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// If NumPy lacks the element type of a tensor, if names of dims are too long for a header, or
-    /// as for [`NpzWriter::into_bytes`](super::npz::NpzWriter::into_bytes).
+    /// If NumPy lacks the element type of a tensor, if names of dims are too long for a header, if
+    /// the name of a tensor begins with `text of `, like those of notes, or as for
+    /// [`NpzWriter::into_bytes`](super::npz::NpzWriter::into_bytes).
     #[cfg(feature = "npy")]
     pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         let mut archive = super::npz::NpzWriter::new();
         let mut notes: BTreeMap<&str, &str> =
             self.metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         for (name, dtype, sizes, bytes) in &self.tensors {
+            if name.starts_with(super::npz::TEXT_OF) {
+                let what = format!("the name of the tensor `{name}` is that of a note in an archive");
+                return Err(FileError::Unwritable { what });
+            }
             let names = notes.remove(names_of(name).as_str());
             let kind = kind(*dtype).expect("the type was made from a kind");
             archive.put_file(name, &npy::of_elements(kind, names, sizes, bytes)?)?;

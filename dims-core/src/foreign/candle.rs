@@ -3,9 +3,8 @@
 //! [`t.to_tensor((Batch, Feat))`](ToTensor::to_tensor) converts from candle, and
 //! [`x.into_candle((Batch, Feat))`](super::IntoForeign::into_candle) converts to candle. The
 //! element type and the number of axes of a candle tensor are known only at run time, so mismatches
-//! are run-time errors. Gradients do not pass through these conversions: `into_candle` is an error
-//! for a tensor that a gradient is taken through, and the result of `to_tensor` is not part of
-//! candle's graph.
+//! are run-time errors. Gradients do not pass through these conversions: calling `into_candle` on a
+//! traced tensor is an error, and the result of `to_tensor` is not part of candle's graph.
 //!
 //! The element types are `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and any other [`Element`]
 //! that is also candle's `WithDType`.
@@ -40,7 +39,7 @@ pub trait ToTensor {
     /// let x: Tensor<f32, (Batch, Feat)> = t.to_tensor((Batch, Feat));
     /// ```
     #[panicking_twin(
-        but = "mismatches at run time are errors: a different element type than `T`, a different number of axes, a size that is not the size of its dim, a device from which elements cannot be read"
+        but = "these are errors: an element type other than `T`, a number of axes other than the number of dims, a size that is not the size of its dim, a device from which elements cannot be read"
     )]
     fn try_to_tensor<T: Element + WithDType, L: AxisDims<crate::bind::source::RankDyn>>(
         &self,

@@ -70,7 +70,7 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
 /// three dims `RgbImage`, `RgbaImage` and similar types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an image with one axis for each dim and elements of type `{T}`",
-    label = "an image with channels has the axes rows, columns and channels; an image with one channel has only rows and columns"
+    label = "an image with several channels has the axes rows, columns and channels; an image with one channel has only rows and columns"
 )]
 pub trait Lined<T, N>: Sized {
     #[doc(hidden)]

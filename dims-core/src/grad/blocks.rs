@@ -6,11 +6,13 @@ use crate::grad::inputs::Inputs;
 use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim, OncePerDimOfHessian};
 use crate::grad::parameters::{DerivedParameters, Parameters, Path, Visitor, Walk, is_learned};
 use crate::grad::variables::{Detached, Elements, Variables};
+use crate::operators::nn::linear::{Linear, Projection};
 use crate::plan::shape::volume;
 use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
+use crate::types::dim::DimList;
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::{Dims, MaybeDim, NoDim, Nothing};
+use crate::types::set::{Dims, MaybeDim, NoDim, Nothing, Union};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -30,7 +32,7 @@ use twins::panicking_twin;
 /// |---|---|
 /// | `&Tensor<T, S>` | `Tensor<T, (O.., S..)>`, with the [prime](crate::types::prime) of each dim of `S` that is in `O` |
 /// | a tuple of up to 12 inputs | a tuple of their Jacobians |
-/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`JacobianBlocks`] |
+/// | a reference to a struct with `#[derive(Parameters)]`, to a `Linear` or `Projection`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`JacobianBlocks`] |
 #[diagnostic::on_unimplemented(
     message = "no Jacobian with respect to `{Self}`",
     label = "expected a reference to an owned tensor of `{T}`, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 such references: `&w`, `(&w, &b)`",
@@ -54,7 +56,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
 /// |---|---|
 /// | `&Tensor<T, S>` | `Tensor<T, (S.., Prime<S>..)>` |
 /// | a tuple of up to 12 references to tensors | a tuple with a row for each tensor; each row is a tuple of blocks |
-/// | a reference to a struct with `#[derive(Parameters)]`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`HessianBlocks`] |
+/// | a reference to a struct with `#[derive(Parameters)]`, to a `Linear` or `Projection`, or to a `Vec`, an `Option`, an array or a tuple of parameters | [`HessianBlocks`] |
 #[diagnostic::on_unimplemented(
     message = "no Hessian with respect to `{Self}`",
     label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 references to tensors: `&w`, `(&w, &b)`",
@@ -257,6 +259,8 @@ parameters! {
     [P: Parameters] Vec<P>;
     [P: Parameters, const N: usize] [P; N];
     [P: Parameters] Option<P>;
+    [I: Dims + DimList, U: Dims + Union<I>, E: Element] Linear<I, U, E>;
+    [I: Dims + DimList, U: Dims + Union<I>, E: Element] Projection<I, U, E>;
 }
 
 macro_rules! tuples_of_parameters {
@@ -476,7 +480,7 @@ impl Walk<1> for ParameterColumns<'_> {
         if DType::of::<T>() != Some(self.dtype) {
             let what = format!(
                 "`{path}` has elements of the type `{}`, but those of the output are `{}`: cast the output, or \
-                 take the Jacobian by parameters of one type",
+                 differentiate with respect to parameters of one type",
                 type_name::<T>(),
                 self.elements
             );

@@ -92,7 +92,7 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
     label = "the loss must be one number: reduce it over these dims, for example by `.mean(..)`",
-    note = "only `grad` and `loss_and_grad` with respect to tensors with `Rest<B>` take a loss with `Rest<B>`; for a struct, differentiate with respect to its tensors, or write a struct with \
+    note = "only `grad`, `loss_and_grad` and `loss_and_grad_with` take a loss with `Rest<B>`, and only with respect to tensors with `Rest<B>`; for a struct, differentiate with respect to its tensors, or write a struct with \
             fields `Tensor<f32, (.., Rest<B>)>`: see \"Per-example gradients\" in the guide"
 )]
 pub trait NoneReduced<P = ()> {

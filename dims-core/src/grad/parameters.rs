@@ -230,8 +230,8 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if a tensor has floats of a type other than `T`; if a gradient or a recorded
-    /// function traces a tensor of `T`; or if the result does not fit into memory.
+    /// size of an axis; if a tensor has floats of a type other than `T`; if a gradient or a
+    /// recorded function traces a tensor of `T`; or if the result does not fit into memory.
     #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
         struct Pairs<T, F>(F, PhantomData<fn(T)>);
@@ -260,8 +260,8 @@ pub trait Parameters: Sized {
 /// The trait that `#[derive(Parameters)]` implements. All implementors are [`Parameters`].
 ///
 /// It is separate because derived code cannot use `#[diagnostic::do_not_recommend]`: `diagnostic`
-/// does not resolve in a module with `#![no_implicit_prelude]`. Without this attribute, rustc would
-/// list every derived implementation of [`Parameters`] in its messages.
+/// does not resolve in a module with `#![no_implicit_prelude]`. Without `do_not_recommend`, rustc
+/// would list every derived implementation of [`Parameters`] in its messages.
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
     /// See [`Parameters::TENSORS`].
@@ -594,7 +594,7 @@ impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        const { assert!(N > 0, "a walk is along one value or more") };
+        const { assert!(N > 0, "a walk needs at least one value") };
         walk.tensor(path, of)
     }
 

@@ -32,8 +32,10 @@ use twins::panicking_twin;
 ///
 /// # Errors
 ///
-/// If `f` never reads a parameter, if no parameter has floats, or if a result does not fit into
-/// memory. An operation without a derivative panics in `f`, unless `f` uses the `try_` form.
+/// If `f` never reads a parameter, if no parameter has floats, if the loss is an expression that
+/// cannot be computed, if a [custom pull-back](crate::grad::custom_vjp) fails, or if a result does
+/// not fit into memory. An operation without a derivative that runs in `f` panics there, unless `f`
+/// uses the `try_` form.
 #[panicking_twin]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
@@ -183,7 +185,8 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     ///
     /// # Errors
     ///
-    /// If the cotangent and the value differ in sizes or structure, or memory runs out.
+    /// If the cotangent and the value differ in sizes or structure, a
+    /// [custom pull-back](crate::grad::custom_vjp) fails, or memory runs out.
     #[panicking_twin]
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)

@@ -311,7 +311,8 @@ fn zeros<T: Element>(len: usize) -> Result<Buffer<T>, DimError> {
     Ok(data.into())
 }
 
-/// The gradients with respect to variables, each with a direction of the variable as the cotangent.
+/// The gradients with respect to variables, each with the direction of its variable as the
+/// cotangent.
 pub(super) struct Directed<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,

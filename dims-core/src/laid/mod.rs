@@ -58,11 +58,11 @@ use twins::panicking_twin;
 /// ```
 ///
 /// It derefs to a tensor, and can be used in all operations. If all tensors of an expression have
-/// the same layout, and the result has this layout or is reduced over some dims, rustc knows the
-/// loops except for their lengths. In a small product of two matrices that sums over one dim, the
-/// types determine along which axis (rows, columns or the sum) the elements of each matrix are
-/// adjacent, and therefore which kernel runs. Rows, columns and batch may each span several dims if
-/// these are adjacent. In both cases, the [plan](crate::plan::explain) shows
+/// the same layout, and the result is stored in this order without the dims that are reduced, rustc
+/// knows the loops except for their lengths. In a small product of two matrices that sums over one
+/// dim, the types determine along which axis (rows, columns or the sum) the elements of each matrix
+/// are adjacent, and therefore which kernel runs. Rows, columns and batch may each span several
+/// dims if these are adjacent. In both cases, the [plan](crate::plan::explain) shows
 /// `strides known to rustc`. Otherwise, strides are examined at run time.
 ///
 /// ```
@@ -109,9 +109,10 @@ const fn order_of<D: DimList, S: Dims>() -> AxisList {
 pub trait Lay: Computable<Rank = Rank0> {
     /// The tensor with its elements contiguous in the order of `dims`, which must be all its dims.
     ///
-    /// If the tensor owns elements that are already in this order, they are copied only if a clone
-    /// shares them, and [`explain`](crate::plan::explain::explain) shows no step. An expression is
-    /// computed in this order. Other elements are copied, which is a step of the plan.
+    /// If the tensor owns elements that are already in this order, and no gradient or recorded
+    /// function traces them, they are copied only if a clone shares them, and
+    /// [`explain`](crate::plan::explain::explain) shows no step. An expression is computed in this
+    /// order. Other elements are copied, which is a step of the plan.
     ///
     /// # Panics
     ///
@@ -177,7 +178,7 @@ pub trait IntoLaid {
     /// The sizes are those of the array. For a vector or a slice they come from the dims; one of
     /// them may be unknown.
     #[panicking_twin(
-        but = "sizes that do not match the elements, or an array that is not in standard layout, are errors"
+        but = "it is an error if sizes do not match the elements, if an array is not in standard layout, or if an owned array is only part of its vector"
     )]
     fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,
@@ -399,8 +400,8 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
 }
 
 impl<T: Element, L: SetOf, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// The tensor without a typed layout. Nothing is copied. [`laid`](Lay::laid) with the same
-    /// order is the inverse.
+    /// The tensor without a typed layout. Nothing is copied. If the tensor owns its elements,
+    /// [`laid`](Lay::laid) with the same order is the inverse.
     pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
         self.0
     }

@@ -140,8 +140,8 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
-/// The mask and the bias for an expression that is either. Its element type decides which it is.
-/// The other one changes no score.
+/// Turns an expression into a mask and a bias. Its element type decides which of the two it is. The
+/// other one changes no score.
 #[doc(hidden)]
 pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
@@ -480,7 +480,7 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
         let of_sizes = |shape: &Shape| {
             let mut count = 1.0;
             features.each(|dim| count *= shape.size(position(shape, dim)) as f64);
-            T::from(Float::sqrt(count).recip()).expect("a float can be any float, rounded")
+            T::from(Float::sqrt(count).recip()).expect("an `f64` can be rounded to any float type")
         };
         let scale = |shape: &Shape| scale.unwrap_or_else(|| of_sizes(shape));
         attend::<Q, K, V, F, O, M, S, X>(q, k, v, &features, &over, mask, scale, dropped)

@@ -157,8 +157,9 @@ fn resized<T: Real, S: Dims, R: Rank>(
         let from =
             |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);
         let moved = rearranged(tensor, dim, |_| Ok(len), from, T::ZERO)?;
-        let weight =
-            |at: usize| T::from(by.taps(at, size, len)[tap].1).expect("a float can be any float, rounded");
+        let weight = |at: usize| {
+            T::from(by.taps(at, size, len)[tap].1).expect("an `f64` can be rounded to any float type")
+        };
         let mut sizes = shape.sizes().to_vec();
         sizes[axis] = len;
         let weights = Evaluated::<T, S, R>::along((0..len).map(weight).collect::<Vec<_>>(), axis, &sizes);

@@ -374,6 +374,7 @@ impl<S: Dims> JoinSizes<S> {
             sizes.insert(along, shapes.len());
         }
         dim.unify(sizes[along], None)?;
+        S::KEYS.check_primes(|at| (sizes[at], None))?;
         Ok(JoinSizes { shapes, sizes, along, new, set })
     }
 

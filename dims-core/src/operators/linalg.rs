@@ -18,8 +18,10 @@ use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::operators::nn::norm::check_eps;
 use crate::operators::restructure::Remapped;
+use crate::plan::shape::Shape;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::types::brand::DimInfo;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::set::rename::CanGain;
 use crate::types::set::{Dims, DimsOf, DimsOfBoth, Union};
@@ -83,6 +85,33 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
+/// The length of a diagonal, and the changes that select it along `rows`.
+fn diagonal(
+    shape: &Shape,
+    rows: DimInfo<'_>,
+    columns: DimInfo<'_>,
+    offset: isize,
+) -> Result<(usize, Changes), DimError> {
+    let (height, width) = (shape.size(position(shape, rows)), shape.size(position(shape, columns)));
+    let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
+    if down > height || right > width {
+        let what = format!(
+            "there is no diagonal {offset} in a matrix of dims `{}` = {height}, `{}` = {width}",
+            rows.name, columns.name
+        );
+        return Err(DimError::Shape { what });
+    }
+    let len = (height - down).min(width - right);
+    let along = |offset, inner| {
+        let terms = term(rows.key(), 1, Some(len));
+        Along { offset, inner: Some(inner), terms }
+    };
+    let mut changes = Changes::new();
+    changes.push((rows.key(), along(down.min(height.saturating_sub(1)), height)));
+    changes.push((columns.key(), along(right.min(width.saturating_sub(1)), width)));
+    Ok((len, changes))
+}
+
 /// Operations on matrices and vectors, whose axes are dims.
 ///
 /// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, which requires that both have `k`.
@@ -106,24 +135,9 @@ pub trait LinearAlgebra: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let (rows, columns) = (rows.info(), columns.info());
-        let (height, width) = (shape.size(position(&shape, rows)), shape.size(position(&shape, columns)));
-        let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
-        if down > height || right > width {
-            let what = format!(
-                "there is no diagonal {offset} in a matrix of dims `{}` = {height}, `{}` = {width}",
-                rows.name, columns.name
-            );
-            return Err(DimError::Shape { what });
-        }
-        let len = (height - down).min(width - right);
+        shape.check_given(&columns)?;
+        let (len, changes) = diagonal(&shape, rows, columns, offset)?;
         rows.resized().unify(len, Some(Location::caller()))?;
-        let along = |offset, inner| {
-            let terms = term(rows.key(), 1, Some(len));
-            Along { offset, inner: Some(inner), terms }
-        };
-        let mut changes = Changes::new();
-        changes.push((rows.key(), along(down.min(height.saturating_sub(1)), height)));
-        changes.push((columns.key(), along(right.min(width.saturating_sub(1)), width)));
         Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
@@ -139,8 +153,10 @@ pub trait LinearAlgebra: Computable {
     {
         read_checked(self, &rows)?;
         let expr = read_checked(self, &columns)?;
-        let diagonal = reference::<Self>(&expr).try_diagonal(rows, columns, 0)?;
-        sum::<Named<_, X, _, _>, I, Y>(&diagonal.expr)
+        let tensor = reference::<Self>(&expr);
+        let (_, changes) = diagonal(&tensor.unified_shape()?, rows.info(), columns.info(), 0)?;
+        let along_rows = Remap::<_, Self::Dims, Self::Rank>::of(tensor.expr, changes);
+        sum::<Named<_, X, _, _>, I, Y>(&along_rows)
     }
 
     /// A matrix with the elements along `rows` on its diagonal and zeros elsewhere:
@@ -304,7 +320,7 @@ pub trait LinearAlgebra: Computable {
 
     /// The cosine of the angle between vectors along dims that both tensors have:
     /// `sum of x * y / (norm of x * norm of y)`, where each norm is at least `eps`. Computed in one
-    /// pass.
+    /// pass, unless a gradient or a recorded function traces an operand.
     #[panicking_twin("so is an `eps` that is negative or NaN")]
     fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
         &self,

@@ -160,7 +160,7 @@ pub trait Selecting: Computable {
     /// rounded once.
     ///
     /// ```text
-    /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)
+    /// x: (k, f)    ids: (k)       x.scatter_add(k, j, ids): (j, f)
     /// ```
     ///
     /// `x + y.scatter_add(..)` is PyTorch's `index_add`.
@@ -197,8 +197,8 @@ pub trait Selecting: Computable {
     /// out[..] = fill;   for k in dims { out[.., index[k]] = x[.., k] }
     /// ```
     ///
-    /// If several elements have the same position, the last one in the order of `dims` is kept, the
-    /// last dim fastest.
+    /// If several elements have the same position, the last one in the order of `dims`, the last
+    /// dim fastest, is kept.
     #[panicking_twin("so is an index that is out of range")]
     fn try_scatter<D, J, I, V, X, Y>(
         self,

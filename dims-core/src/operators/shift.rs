@@ -308,7 +308,7 @@ pub trait Rearranging: AsTensor {
     /// windows.
     ///
     /// ```text
-    /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements
+    /// x.unfold(Time, Lag.of(3), 1, 1).mean(Lag)       the moving average of 3 elements
     /// ```
     #[panicking_twin("so are windows that are longer than the dim")]
     fn try_unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
@@ -354,10 +354,11 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable<Elem: Num>,
     {
-        let tensor = checked(self, &(dim, window))?;
+        let tensor = checked(self, &window)?;
         let (shape, dim, window) = (tensor.unified_shape()?, dim.info(), window.info());
+        dim.resized().unify(size, Some(Location::caller()))?;
         let [windows, len] = [dim, window].map(|dim| shape.size(position(&shape, dim)));
-        let along = slid(dim, size, window.key(), len, stride, dilation)?;
+        let along = slid(dim.without_size(), size, window.key(), len, stride, dilation)?;
         if let (.., Some(fit)) = along.terms[0]
             && fit != windows
         {

@@ -323,8 +323,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        let (lines, mut results) =
-            in_order::<NamedOf<Self>, D>(checked(self, &dim)?, false, SortWanted::Both)?;
+        let (lines, mut results) = in_order::<NamedOf<Self>, D>(self.into_named(), false, SortWanted::Both)?;
         if k > lines.len() {
             let what = format!("there are fewer than {k} elements along {}", lines.describe());
             return Err(DimError::Shape { what });

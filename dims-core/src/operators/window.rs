@@ -172,8 +172,8 @@ impl Window {
     }
 
     /// Rounds the number of windows up instead of down in pooling: elements that are left over at
-    /// the end get another window, unless it would start in the padding. The part of this window
-    /// beyond the padding does not count. Convolutions ignore this setting.
+    /// the end get another window, unless it would start after the dim's last element. The part of
+    /// this window beyond the padding does not count. Convolutions ignore this setting.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -348,8 +348,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // The loop variables of `tensor!` and `einsum!` can also be in a rest, but their IDs
-            // lack bit 62.
+            // Loop variables of the macros can also be in a rest, but their IDs lack bit 62.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 

@@ -59,7 +59,8 @@ impl Group {
         self
     }
 
-    /// The axes merged into one, if each can be merged with those behind it (see `merged`).
+    /// The axes merged into one, if each can be merged with those behind it (see the function
+    /// `merged`).
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
         // (Loops, here and below, because iterator closures are not always inlined.)
@@ -418,7 +419,8 @@ impl Roles {
             rows = if self.m.count == 0 { AxisRole::Batch } else { AxisRole::Row };
             (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
         }
-        // (The general path handles a batch that would become columns, and products with a vector.)
+        // (The general path handles any other batch along which an operand is the same, and
+        // products with a vector.)
         let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
         if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
             || self.m.count == 0 && matches!(rows, AxisRole::Row)

@@ -185,7 +185,8 @@ impl<In, Out: Parameters> Program<In, Out> {
         })
     }
 
-    /// A result with the right sizes, whose tensors own one element each.
+    /// A result with the right sizes. Its tensors own one element each, except for the state of
+    /// optimizers, which owns all its elements.
     ///
     /// # Errors
     ///
@@ -195,7 +196,8 @@ impl<In, Out: Parameters> Program<In, Out> {
     }
 }
 
-/// A value with the same sizes, whose tensors own one element each.
+/// A value with the same sizes. Its tensors own one element each, except for the state of
+/// optimizers, which owns all its elements.
 ///
 /// # Errors
 ///

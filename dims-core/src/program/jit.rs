@@ -56,8 +56,8 @@ impl Drop for Recorder<'_> {
 /// [`keep`](Jit::keep).
 ///
 /// Name the types of the inputs, because rustc checks the closure before it sees a call:
-/// `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
-/// they are passed by value.
+/// `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by reference
+/// or by value, as these types say.
 ///
 /// Several threads can call at once. While one thread records a program, the calls of other threads
 /// that need this program wait. A call with tensors of an outer gradient or of an outer recording

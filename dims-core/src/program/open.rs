@@ -200,7 +200,10 @@ fn merged(
         is_new
     });
     let open = &open[..];
-    let numbers: Vec<usize> = open.iter().filter_map(number_of).collect();
+    let Some(numbers) = open.iter().map(number_of).collect::<Option<Vec<usize>>>() else {
+        let what = "a spec has dynamic dims of another thread: call `spec` on the thread that records".into();
+        return Err(DimError::Shape { what });
+    };
     let sizes: OpenSizes =
         core::array::from_fn(|round| numbers.iter().map(|&dim| size_in(dim, round)).collect());
     let dims = open

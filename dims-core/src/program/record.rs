@@ -29,7 +29,8 @@ pub struct Program<In, Out> {
     pub(super) recording: Recording,
     /// Which inputs it accepts.
     pub(super) signature: InputSignature,
-    /// A result with the right sizes, whose tensors own one element each.
+    /// A result with the right sizes. Its tensors own one element each, except for the state of
+    /// optimizers, which owns all its elements.
     pub(super) result: Out,
     /// The layout of each tensor of a result.
     pub(super) layouts: Vec<ResultLayout>,
@@ -51,8 +52,9 @@ pub struct Program<In, Out> {
 /// # Errors
 ///
 /// Returns an error if a step cannot be run again or does not allow [dynamic](super::dynamic) dims,
-/// if the function captures a tensor of an outer gradient or of an outer recorded function, if
-/// programs do not support the elements of an input, or if memory runs out.
+/// if the function captures a tensor of an outer gradient or of an outer recorded function, if it
+/// reads random numbers that [`spec`](super::spec()) did not draw, if programs do not support the
+/// elements of an input, or if memory runs out.
 ///
 /// # Panics
 ///
@@ -237,15 +239,15 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// On the same number of threads, the result has the same bits as that of the function if the
     /// axes of the inputs are stored in the recorded order. The exceptions are some sums of
-    /// products, which may be rounded differently. Inputs in another order are copied first, so
-    /// their sums may be rounded differently.
+    /// products, and sums in programs with dynamic dims, which may be rounded differently. Inputs
+    /// in another order are copied first, so their sums may be rounded differently.
     ///
     /// # Errors
     ///
     /// Returns an error if the number of tensors, their sizes or the settings of an input differ
-    /// from the recorded ones, if an input is a [`spec`](super::spec()), belongs to a gradient or
-    /// to a function that is being recorded, if an index is out of range (even if its element is
-    /// not used, as in a `select`), or if memory runs out.
+    /// from the recorded ones, if an input is a [`spec`](super::spec()), if an input belongs to a
+    /// gradient or to a function that is being recorded, if an index is out of range (even if its
+    /// element is not used, as in a `select`), or if memory runs out.
     #[panicking_twin]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;
@@ -254,8 +256,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 
     /// Writes the result that [`call`](Program::call) would return for these inputs into `out`.
     ///
-    /// Results are written into the memory of `out` if it has their sizes and is not shared.
-    /// Otherwise `out` gets new memory.
+    /// The results of elementwise steps and of most sums and products are written into the memory
+    /// of `out` if it has their sizes and is not shared. Otherwise `out` gets other memory.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -293,8 +295,9 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         self.recording.len()
     }
 
-    /// The inputs, constants, steps and results as data, each with its element type, dims and
-    /// sizes. Printing the program shows the listing as text.
+    /// The inputs, constants, steps and results as data. Inputs, constants and steps have element
+    /// types, and dims and sizes if these are known. Printing the program shows the listing as
+    /// text.
     ///
     /// Steps are listed as they were recorded, each with an estimate of the number of its scalar
     /// operations, and the bytes of its result.
@@ -321,7 +324,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         &self.listing.constants
     }
 
-    /// Draws the listing as an SVG document, with a box for each step.
+    /// Draws the listing as an SVG document, with a box for each line of its text.
     pub fn to_svg(&self) -> String {
         crate::draw::program(&self.listing)
     }

@@ -21,7 +21,8 @@ use kernels::trace::Held;
 use smallvec::SmallVec;
 
 /// Collects the memory and the layout of each tensor of a result, and the settings. The walk
-/// returns a value with the same sizes, whose tensors own one element each.
+/// returns a value with the same sizes. Its tensors own one element each, except for the state of
+/// optimizers, which owns all its elements.
 #[derive(Default)]
 pub(super) struct RecordedResults {
     pub(super) held: Vec<Arc<dyn Held>>,
@@ -130,7 +131,7 @@ impl Walk<1> for ResultMemories {
     }
 }
 
-/// Clones the tensors of [`Program::result`](super::record::Program), which own one zero each.
+/// Clones the tensors of [`Program::result`](super::record::Program), whose elements are zeros.
 pub(super) struct Zeros;
 
 impl Walk<1> for Zeros {

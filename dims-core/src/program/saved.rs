@@ -204,8 +204,8 @@ impl SavedContent {
     }
 }
 
-/// Whether positions along axes, as sizes and strides, are known to be different elements, except
-/// along axes with stride 0. Without this, a result could not be changed in place.
+/// Whether different positions along axes (each a size and a stride) are known to be different
+/// elements, except along axes with stride 0. Without this, a result could not be changed in place.
 fn are_apart(axes: impl Iterator<Item = (usize, isize)> + Clone) -> bool {
     if axes.clone().any(|(size, _)| size == 0) {
         return true;
@@ -385,7 +385,7 @@ impl Walk<1> for ResultsLike<'_> {
         let Some((layout, _)) = found else {
             let (result, name) = (InputPath::new(path).named("result"), type_name::<T>());
             let what = format!(
-                "{result} of the saved program does not have the element type `{name}`, these dims and sizes"
+                "{result} of the saved program does not have the element type (`{name}`), dims and sizes of the given value"
             );
             return Err(DimError::Shape { what });
         };

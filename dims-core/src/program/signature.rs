@@ -130,7 +130,7 @@ pub(super) struct InputTensor {
     pub(super) line: Option<StateLineAxes>,
 }
 
-/// Does not compare `dims`: tensors at the same path have the same dims.
+/// Compares neither `dims`, because tensors at the same path have the same dims, nor `line`.
 impl PartialEq for InputTensor {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.dtype, self.is_traced) == (&other.path, other.dtype, other.is_traced)

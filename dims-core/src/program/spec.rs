@@ -48,7 +48,7 @@ pub struct Spec<P> {
 ///
 /// # Panics
 ///
-/// Panics if a dim has no size, or if the memory cannot be reserved.
+/// Panics if a dim has no size, if its prime has another size, or if the memory cannot be reserved.
 #[track_caller]
 pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
     drop(open::asked());

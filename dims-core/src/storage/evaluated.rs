@@ -257,7 +257,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         self.data.remove_mark();
     }
 
-    /// Whether the memory is not shared and the elements are not traced.
+    /// Whether the elements can be changed in place, without a copy.
     #[cfg(feature = "std")]
     pub(crate) fn is_unshared(&mut self) -> bool {
         self.data.is_unshared()
@@ -332,8 +332,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// Prepares the tensor for modification: afterwards no two positions share an element. If the
-    /// tensor is a part of shared memory, it gets a copy of that part. (Otherwise the modification
-    /// would copy all of the memory.)
+    /// tensor is a contiguous part of shared memory, it gets a copy of that part. (Otherwise the
+    /// modification would copy all of the memory.)
     ///
     /// # Panics
     ///
@@ -511,8 +511,8 @@ fn are_in_one_piece(mut axes: SmallVec<[Axis; 8]>) -> bool {
     })
 }
 
-/// Records the axes of marked memory in the step that computed it: their numbers, dims first, and
-/// sizes.
+/// Records the axes of marked memory in the step that computed it. `axes` has their numbers (dims
+/// are numbered first) and sizes, from the outermost to the innermost.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -525,8 +525,8 @@ fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)
 }
 
 impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
-    /// The memory of all elements for reuse, if `T` is `W`, the memory is not shared and the
-    /// elements are not traced.
+    /// The memory of all elements for reuse, if `T` is `W` and the elements can be changed in
+    /// place, without a copy.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();

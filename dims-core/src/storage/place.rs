@@ -79,12 +79,12 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         self
     }
 
-    /// Elements of a tensor, along other axes.
+    /// Elements of a tensor, along other axes from the first element in memory.
     ///
     /// # Panics
     ///
     /// If the axes, together with the axes that indices select from, reach beyond the tensor's
-    /// elements.
+    /// elements, or the elements are traced.
     #[track_caller]
     pub(crate) fn within<Y: Dims, Q: Rank>(
         owned: &'a mut Evaluated<T, Y, Q>,

@@ -17,7 +17,7 @@ use kernels::memory::buffer::Buffer;
 #[derive(Clone)]
 pub(crate) struct SharedElements<T> {
     data: Arc<Buffer<T>>,
-    /// The index of the element at the origin.
+    /// The index of the element at position 0 of every axis.
     start: usize,
     axes: Axes,
 }
@@ -43,7 +43,7 @@ impl<T> SharedElements<T> {
         self.axes.iter().map(|axis| axis.size)
     }
 
-    /// The same elements with other axes, and the origin moved by `offset` elements.
+    /// The same elements with other axes, and with `start` increased by `offset`.
     ///
     /// # Panics
     ///

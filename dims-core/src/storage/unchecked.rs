@@ -62,7 +62,7 @@ pub(crate) fn each_in_line<T: Copy + 'static>(
 }
 
 /// Like [`each_in_line`], but writes into `places`. (For few elements, a [`Destination`] costs more
-/// than the elements.)
+/// than computing them.)
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
     places.iter_mut().enumerate().for_each(|(at, place)| *place = element(InLine(at)));

@@ -111,7 +111,7 @@ where
 condition! {
     /// The condition that `D` can have one element.
     #[diagnostic::on_unimplemented(
-        message = "`{D}` has a static size other than 1, but this axis has one element",
+        message = "`{D}` has a static size other than 1, but this axis must have one element",
         label = "expected a dim of size 1, such as `One = 1`, or one without a static size"
     )]
     pub trait HoldsOne<D> for True;

@@ -322,9 +322,9 @@ type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, 
 condition! {
     /// The condition that the dim `J` is the data dimension `D` of a stream of `L`.
     #[diagnostic::on_unimplemented(
-        message = "`{J}` is not the data dimension of this stream of `{L}`; that is `{D}`",
+        message = "`{J}` is not the data dimension of this stream of `{L}`; the data dimension is `{D}`",
         label = "contracting another dim needs dynamic weights",
-        note = "they can take more time and memory; to use them: `x.allow_dynamic_weights().contract(..)`"
+        note = "dynamic weights can take more time and memory; to use them: `x.allow_dynamic_weights().contract(..)`"
     )]
     pub trait AlongTheData<J, D, L> for True;
 }

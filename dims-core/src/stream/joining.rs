@@ -158,28 +158,24 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Self: 'a,
     {
         let (info, at) = (axis.info(), Self::position(axis));
-        let (mut data, mut sizes) = (Vec::new(), None::<Vec<usize>>);
+        let (mut data, mut total, mut first) = (Vec::new(), 0_usize, None::<Vec<usize>>);
         for part in parts {
             let own = part.sizes();
-            let first = sizes.get_or_insert_with(|| {
-                let mut first = own.clone();
-                first[at] = 0;
-                first
-            });
+            let first = first.get_or_insert_with(|| own.clone());
             if (0..own.len()).any(|other| other != at && own[other] != first[other]) {
                 return Err(differ("concatenation", info.name, &Self::shape_of(first), &part.shape()));
             }
-            let total = first[at].checked_add(own[at]);
-            first[at] = total.ok_or_else(|| too_large(&part.shape(), times))?;
+            total = total.checked_add(own[at]).ok_or_else(|| too_large(&part.shape(), times))?;
             // With the axis outermost, the result is the concatenation of the parts' memory.
             part.append_to(
                 &mut data,
                 core::iter::once(at).chain((0..own.len()).filter(|&other| other != at)),
             )?;
         }
-        let Some(mut sizes) = sizes else {
+        let Some(mut sizes) = first else {
             return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", info.name) });
         };
+        sizes[at] = total;
         let len = volume(sizes.iter().copied().chain([times]), size_of::<T>());
         let len = len.ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;
         let total = sizes[at].checked_mul(times).ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;

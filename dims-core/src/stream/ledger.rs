@@ -65,8 +65,8 @@ impl fmt::Display for StreamShape {
 pub struct LedgerEntry {
     /// The name of the operation, with its main arguments: `sum(Time)`.
     pub operation: String,
-    /// The operands, including constants but not single elements. For a concatenation or a stack,
-    /// only the first part.
+    /// The operands, including constants but not scalars. For a concatenation or a stack, only the
+    /// first part.
     pub operands: Vec<StreamShape>,
     /// The result.
     pub result: StreamShape,

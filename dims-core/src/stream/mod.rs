@@ -226,7 +226,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.data.sizes().collect()
     }
 
-    /// The axes with their sizes, and the data dimension. Prints as `[Time=4 Feat!=8]`.
+    /// The axes with their sizes, and the data dimension. Prints as `[Time!=4 Feat=8]`.
     ///
     /// ```
     /// use typed_dims::prelude::*;

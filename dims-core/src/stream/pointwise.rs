@@ -50,8 +50,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory, its sizes differ from those of the stream, or the
-    /// function panics.
+    /// If the result cannot be computed or does not fit into memory, its sizes differ from those of
+    /// the stream, or the function panics.
     #[panicking_twin(but = "a result that does not fit into memory, or has other sizes, is an error")]
     pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
         &self,
@@ -96,7 +96,7 @@ impl<A: Dims> AllAxes<A> for A {
 /// The right operand of a pointwise operation on a stream of `T` with the axes `L` and the data
 /// dimension `D`. It is a stream of the same type or a reference to one, a single `T`, or a
 /// constant: a tensor whose dims are among the axes. A number or a constant can also be the left
-/// operand of `+`, `-`, `*` and `/`.
+/// operand of `+`, `-`, `*` and `/`, and a constant that of `%`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",

@@ -334,7 +334,7 @@ condition! {
     #[diagnostic::on_unimplemented(
         message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
         label = "a reshape keeps the stride of the data dimension: the product of the sizes after it",
-        note = "rustc compares a dim without a static size only if it stays; use `flatten` and `unflatten` for others"
+        note = "dims without a static size after the data dimension must stay there; to flatten or unflatten them, use `flatten` and `unflatten`"
     )]
     pub trait KeepsStride<P, L, D> for True;
 }

@@ -100,7 +100,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     }
 
     /// The names and sizes of the dims. Dims of one `dims!` are in order of declaration; the order
-    /// of others is arbitrary, and can change when their source moves.
+    /// of dims of different `dims!` calls is arbitrary, and can change when their declarations
+    /// move.
     ///
     /// # Panics
     ///

@@ -2,8 +2,9 @@
 //! its dims, their sizes, and its elements in the order of these dims.
 //!
 //! Deserializing is an error if the names or their order are not those of the type, if a size is
-//! not a dim's static size or not the size of its prime, or if the number of elements does not fit
-//! the sizes. The dims of the type must be sorted, as those of every `Tensor<T, ..>` are.
+//! not the static size of its dim, if a dim and its prime have different sizes, or if the number of
+//! sizes or elements is wrong. The dims of the type must be sorted, as those of every
+//! `Tensor<T, ..>` are.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;

@@ -100,6 +100,9 @@ impl Checkpoint {
     /// names of the added tensors start with `name`, or have no prefix if `name` is `""`. For the
     /// state of an optimizer, use [`put_optimizer`](Checkpoint::put_optimizer).
     ///
+    /// [`Saved::load`] reports unread tensors under `name`. Under `""`, these are all others in the
+    /// file, so choose a name if the checkpoint has further parts, such as an optimizer.
+    ///
     /// # Errors
     ///
     /// If a tensor has positional axes, two dims with the same name, or an element type that the
@@ -232,7 +235,8 @@ impl Checkpoint {
     /// # Errors
     ///
     /// If NumPy lacks an element type (`bf16`), the names of a tensor's dims are too long for a
-    /// header, or the content exceeds the limits of an archive.
+    /// header, the name of a tensor begins with `text of `, or the content exceeds the limits of an
+    /// archive.
     #[cfg(feature = "npy")]
     pub fn to_npz(&self) -> Result<Vec<u8>, FileError> {
         self.file.to_npz()

@@ -72,8 +72,8 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
 ///
 /// # Panics
 ///
-/// If there is not one size for each axis, the sizes do not multiply to `len`, or `order` does not
-/// name each axis once.
+/// If there is not one size for each axis, a size is `usize::MAX`, the sizes do not multiply to
+/// `len`, or `order` does not name each axis once.
 pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize]) -> X {
     let mut axes = X::filled(Axis::new(usize::MAX, 0));
     assert!(order.len() == X::LEN && sizes.len() == X::LEN, "one size for each axis");

@@ -176,9 +176,9 @@ impl<D: Satisfies<C>, C> Satisfies<Fails<C>> for D {
     type Holds = <D::Holds as Bool>::Not;
 }
 
-/// Implemented for no type. With one impl for all `T: Bound` and another for all `T: Never`, rustc
-/// must check the bounds before it chooses an impl. The associated types of a type without the
-/// bound are then unknown, which prevents further errors.
+/// Implemented for no type. With one impl of `Trait<True>` for all `T: Bound` and another of
+/// `Trait<False>` for all `T: Never`, rustc must check the bounds before it chooses an impl. The
+/// associated types of a type without the bound are then unknown, which prevents further errors.
 pub trait Never {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

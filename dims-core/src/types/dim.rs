@@ -18,8 +18,8 @@ pub const UNSIZED: usize = usize::MAX;
 
 /// The size of a local dim and where it came from.
 ///
-/// This is one cell with a telling name, because rustc reports each cell that cannot be shared with
-/// another thread.
+/// This is one cell with a descriptive name, because rustc reports each cell that cannot be shared
+/// with another thread.
 pub type DimCell = Cell<SizeOfLocalDim>;
 
 /// The contents of a [`DimCell`].
@@ -27,7 +27,7 @@ pub type DimCell = Cell<SizeOfLocalDim>;
 pub struct SizeOfLocalDim {
     size: usize,
     origin: Origin,
-    /// Which dim got the size: this one, or its prime.
+    /// Which dim got the size: this one, or one of its primes.
     of: &'static str,
 }
 
@@ -75,6 +75,11 @@ impl DimInfo<'_> {
     #[inline]
     pub fn resized(&self) -> DimInfo<'static> {
         DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }
+    }
+
+    /// The dim without a given or remembered size.
+    pub(crate) fn without_size(&self) -> DimInfo<'static> {
+        DimInfo { given: None, ..self.resized() }
     }
 
     /// Unifies the dim's size with an axis's size. They must agree if the dim has a size. A local
@@ -210,7 +215,7 @@ impl<B: Brand> fmt::Debug for Dim<B> {
 /// You can pass it wherever you can pass a dim. If the tensor has the dim, the sizes must be equal:
 /// otherwise you get a [`DimError::SizeConflict`] with both sizes and where they come from.
 /// Operations that change a size, such as `slice` and `concat`, compare the given size with the
-/// size in their result instead.
+/// size in their result instead; `split` and `chunk` compare it with the size of the whole dim.
 ///
 /// ```
 /// use typed_dims::prelude::*;

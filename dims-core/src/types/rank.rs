@@ -56,7 +56,7 @@ pub trait RankOf: 'static {
 
 macro_rules! ranks {
     ($($name:ident $n:tt $pred:ident $succ:ident $nd:ident $num:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($n), "` positional axes.")]
+        #[doc = concat!("Number of positional axes: `", stringify!($n), "`.")]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name;
 

@@ -252,7 +252,7 @@ standard! {
     DataBatch "DATA_BATCH" H0;
     /// `DATA_CHANNEL`: channels of the data, the `C` of `NCHW`.
     DataChannel "DATA_CHANNEL" H1;
-    /// `DATA_TIME`: steps of time.
+    /// `DATA_TIME`: time steps.
     DataTime "DATA_TIME" H2;
     /// `DATA_FEATURE`: positions in space, the `H` and `W` of `NCHW`, or the features of a
     /// recurrent network.
@@ -509,7 +509,7 @@ impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
     type Holds = L::AnyMeans;
 }
 
-/// Dims that can replace a tensor's axes `L`: each dim means what one of the axes does.
+/// Dims that can replace a tensor's axes `L`: for each dim, an axis means what the dim does.
 pub trait RolesKept<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -91,7 +91,8 @@ compiled! {
     ///
     /// # Panics
     ///
-    /// If the programs do not yield `bool`s and elements of the register type `T`.
+    /// If `mask` does not yield `bool`s, or `bias` does not yield elements of the register type
+    /// `T`.
     pub unsafe fn lowered_scores<'k, 'r, T: Real>(
         mask: &'k LoweredProgram<'k>,
         bias: Option<&'k LoweredProgram<'k>>,

@@ -1,11 +1,11 @@
 //! Contractions: a product of several operands, summed over all axes that the result lacks.
 //!
-//! The [path](mod@path) multiplies pair by pair. A pair is a matrix product if it has rows (axes of
-//! the left operand only), columns (axes of the right one only) and a common sum (axes of both that
-//! the result lacks). Axes that both operands and the result have are loops. A strided operand is
-//! used in place if its axes merge into one row and one column stride, or if a kernel takes rows,
-//! columns and sums as lists of offsets. Otherwise it is packed if that pays off. For an operand
-//! that is not packed, the axes that do not merge are loops as well.
+//! Operands are multiplied pair by pair, along a [path](mod@path). A pair is a matrix product if it
+//! has rows (axes of the left operand only), columns (axes of the right one only) and a common sum
+//! (axes of both that the result lacks). Axes that both operands and the result have are loops. A
+//! strided operand is used in place if its axes merge into one row and one column stride, or if a
+//! kernel takes rows, columns and sums as lists of offsets. Otherwise it is packed if that pays
+//! off. For an operand that is not packed, the axes that do not merge are loops as well.
 
 pub mod operand;
 mod pair;
@@ -64,8 +64,8 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 /// It is faster where work can be shared. Two factors share work if they have rows, columns and a
 /// common sum, or if one of them can be summed over an axis before the product. Three or more share
 /// work if one of them lacks an axis that another has. All other products are left to the fused
-/// loop, as are those with an empty axis, or with an axis of several elements along which no factor
-/// varies.
+/// loop, as are those with an empty axis, with an axis of several elements along which no factor
+/// varies, or with 128 axes or more.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
@@ -193,8 +193,8 @@ compiled! {
     for f32 f64:
 
     /// `scale` times the product of the operands, summed over all axes that the target does not
-    /// keep. Along each axis of more than one element, at least one operand must vary. Returns the
-    /// elements if the target is new memory, otherwise an empty vector.
+    /// keep. No axis may be empty. Along each axis of more than one element, at least one operand
+    /// must vary. Returns the elements if the target is new memory, otherwise an empty vector.
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
         operands: ContractionFactors<'f, T>,

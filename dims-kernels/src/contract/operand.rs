@@ -1,7 +1,7 @@
 //! The factors of a contraction.
 
 use crate::error::Error;
-use crate::loops::axes::{AxisSet, each, sort_few};
+use crate::loops::axes::{AxisSet, are_distinct, each};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note, told};
@@ -132,18 +132,9 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         rows.push().copy_from_slice(&self.strides);
     }
 
-    /// Whether distinct positions are known to have distinct memory, because each stride is greater
-    /// than the reach of the loops with lesser strides.
+    /// Whether distinct positions are known to have distinct memory.
     pub(super) fn is_injective(&self, axes: AxisSet, sizes: &[usize]) -> bool {
-        let mut loops: SmallVec<[(usize, usize); 8]> =
-            each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();
-        sort_few(&mut loops, |&steps| steps);
-        let mut reach = 0;
-        loops.iter().all(|&(stride, size)| {
-            let free = stride > reach;
-            reach += stride * (size - 1);
-            free
-        })
+        are_distinct(each(axes).map(|axis| (self.strides[axis], sizes[axis])))
     }
 
     /// The same elements in new memory, contiguous along `order`.

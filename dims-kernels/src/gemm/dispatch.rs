@@ -323,8 +323,9 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
         && m.saturating_mul(k).saturating_mul(size) <= params::unpacked::MAX_LEFT_BYTES
 }
 
-/// Whether the left matrix has so few rows, or the right one so few columns, that their sums fit in
-/// registers, and the other matrix is contiguous along one of its axes.
+/// Whether the left matrix has one to [`MAX_ROWS`](params::skinny::MAX_ROWS) rows, and the right
+/// one is contiguous along one of its axes; if the left matrix has more rows, whether this is true
+/// of the transposed product.
 #[inline]
 fn has_few_rows<T>(product: &Product<T>) -> bool {
     let Product { m, n, a, b, .. } = product;
@@ -361,7 +362,7 @@ pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether the `k` x `n` matrix has at least `least` bytes, neither `k` nor `n` is small, and `m`
-/// rows of sums fit in registers.
+/// is at most [`MAX_ROWS`](params::skinny::MAX_ROWS).
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
     m <= params::skinny::MAX_ROWS

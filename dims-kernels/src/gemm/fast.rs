@@ -24,8 +24,8 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
 }
 
-/// The number of elements of the right matrix that are packed at once: 256 KiB of `f32`, which fit
-/// into the second-level cache.
+/// The maximum number of elements of the right matrix that are packed at once: 256 KiB of `f32`,
+/// which fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
 /// Whether the columns of the right matrix are so far apart that packing it here pays off: while

@@ -3,8 +3,8 @@
 //! A tile of the result is some rows by one or two vectors; its sums stay in registers until they
 //! are complete. Vectors at the end of a row are read and written in part. This is the fastest
 //! route where packing would take as long as multiplying: for small products, and for products with
-//! few columns or short sums. Where many tiles read the same columns of a large right matrix, the
-//! first of them packs these columns for the others on some processors.
+//! few columns or short sums. On some processors, where many tiles read the same columns of a large
+//! right matrix, the first of them packs these columns for the others.
 
 use crate::gemm::tile::{LeftRows, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};

@@ -60,8 +60,8 @@ pub unsafe trait Kernel: Sized {
     /// Whether elements may vary; `false` if they are the same everywhere, in every nest.
     const VARIES: bool = true;
 
-    /// Whether consecutive elements of a tile differ by a constant step, as positions along dims
-    /// and constants do. Then elements past the end of a tile can be computed as well.
+    /// Whether consecutive elements of a tile differ by a constant step, as constants and positions
+    /// along dims do. Then elements past the end of a tile can be computed as well.
     const STEADY: bool = false;
 
     /// Whether the elements are `bool`s that change at most once along a line. Then elements past
@@ -80,7 +80,7 @@ pub unsafe trait Kernel: Sized {
     /// vectorizes. Then code for the widest vectors is worthwhile.
     const LONG: bool = false;
 
-    /// Whether loops check that left operands are broadcast: see
+    /// Whether loops check whether left operands are broadcast: see
     /// [`has_broadcast_operand`](Kernel::has_broadcast_operand).
     const HAS_LEFT_OPERAND: bool = false;
     /// Like `HAS_LEFT_OPERAND`, for right operands.
@@ -121,7 +121,7 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// If elements are read from memory unchanged: a pointer to the element at `at`, and the stride
-    /// along a loop.
+    /// along the loop `along`.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn steps(&self, _at: &[usize], _along: usize) -> Option<(*const Self::Elem, isize)> {
         None
@@ -189,7 +189,8 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// As for [`get`](Kernel::get), for the tile that was loaded before the reader was made.
+    /// As for [`get`](Kernel::get), for the tile of the reader. The kernel has loaded no other tile
+    /// since the reader was made.
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &Self::TileReader, x: usize) -> Self::Elem;
 
     /// A copy of everything that [`broadcast_element`](Kernel::broadcast_element) and
@@ -199,8 +200,8 @@ pub unsafe trait Kernel: Sized {
     /// Finds the operands from `at` on, for a nest that computes pairs of rows. Operands on one
     /// side of operations (the left one if `LEFT`) are broadcast along the innermost loop. Operands
     /// on the other side are contiguous along it, and broadcast along the loop `row`. `along` is
-    /// the third loop. `paired` is false for an operand on the first side. `None` if an operand has
-    /// other strides or [can fault](Kernel::can_fault).
+    /// the innermost reduced loop. `paired` is false for an operand on the first side. `None` if an
+    /// operand has other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
@@ -229,7 +230,8 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// [`pairs`](Kernel::pairs) returned `_pairs`, and the nest has this position.
+    /// [`pairs`](Kernel::pairs) returned `_pairs`, with `paired` true and the same `LEFT`, and the
+    /// nest has this position.
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         _pairs: &Self::Pairs,

@@ -91,8 +91,8 @@ impl<T: Copy> TilePrefetch<T> {
         if self.output.len == 0 { TILE } else { const { 8 * per_line::<T>() } }
     }
 
-    /// Prefetches `some` elements of each stream, before the `some` elements after the first `done`
-    /// are written.
+    /// Prefetches `some` elements of each stream. Called before writing the `some` elements after
+    /// the first `done`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch(&self, done: usize, some: usize) {
         if self.output.len == 0 {

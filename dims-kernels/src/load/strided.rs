@@ -165,7 +165,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
         }
     }
 
-    /// Fills a tile that has no valid element: a fault is recorded, or the whole tile is masked
+    /// Fills a tile that has no valid element: a fault was recorded, or the whole tile is masked
     /// out.
     #[cold]
     fn stand_in(&mut self, len: usize) {

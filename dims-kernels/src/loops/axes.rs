@@ -50,6 +50,21 @@ pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
+/// Whether strides show that no two positions of some loops have the same element: each stride, in
+/// absolute value, is greater than the reach of the loops with lesser strides. `loops` are strides
+/// and sizes; no size is 0.
+pub fn are_distinct(loops: impl Iterator<Item = (isize, usize)>) -> bool {
+    let mut loops: SmallVec<[(usize, usize); 8]> =
+        loops.filter(|own| own.1 != 1).map(|(stride, size)| (stride.unsigned_abs(), size)).collect();
+    sort_few(&mut loops, |&steps| steps);
+    let mut reach = 0;
+    loops.iter().all(|&(stride, size)| {
+        let free = stride > reach;
+        reach += stride * (size - 1);
+        free
+    })
+}
+
 /// Axes from the greatest stride to the least, in absolute value.
 pub fn sorted(axes: AxisSet, strides: &[isize]) -> Order {
     let mut order: Order = each(axes).collect();

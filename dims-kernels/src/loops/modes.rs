@@ -403,8 +403,8 @@ fn freed(address: usize, bytes: usize) {
     }
 }
 
-/// Runs one call of a loop. Returns its result and its steps, which become part of the loop's step;
-/// no steps if nothing listens.
+/// Runs `f`, which makes one or more calls of a loop. Returns its result and the steps that ran,
+/// which become part of the loop's step; no steps if nothing listens.
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     if !is_listening() {
         return (f(), Vec::new());

@@ -313,8 +313,8 @@ impl Nest {
             .collect()
     }
 
-    /// Splits a reduction's nest along its outermost kept loop, into one part for each thread that
-    /// this much work keeps busy. A nest without kept loops is not split.
+    /// Splits a reduction's nest along its outermost kept loop, into at most one part for each
+    /// thread that this much work keeps busy. A nest without kept loops is not split.
     pub fn for_threads(&self, work: usize) -> NestParts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
@@ -420,7 +420,7 @@ pub struct Row<'n> {
 }
 
 impl<'n> Row<'n> {
-    /// A row with these strides, for loops whose sizes the caller knows.
+    /// A row with these strides, for a function that gets the sizes of the loops separately.
     #[inline]
     pub fn new(strides: &'n [isize]) -> Self {
         Row {

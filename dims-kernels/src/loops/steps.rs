@@ -75,7 +75,7 @@ pub enum PlanStep {
     },
     /// A function that is called for each example of a batch.
     Calls {
-        /// The function: a closure, or the name of an operation.
+        /// A description of the function, or the name of an operation.
         function: &'static str,
         /// The number of calls.
         calls: usize,

@@ -63,8 +63,8 @@ impl Isa for Fused {
     }
 }
 
-/// The fused multiply-add intrinsics: `core` has no `mul_add`, and that of `libm` is a function
-/// call. LLVM vectorizes these in loops as it does `mul_add`.
+/// The fused multiply-add intrinsics: `core` has no `mul_add`, and `libm::fma` is a function call.
+/// LLVM vectorizes these in loops as it does `mul_add`.
 #[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
 mod fused {
     use core::arch::x86_64::{

@@ -97,7 +97,7 @@ pub mod panels {
     pub const MAX_TILES_UNPACKED: usize = 20;
     /// The least average length of runs of adjacent elements that are copied as parts of a vector.
     pub const MIN_RUN: usize = 4;
-    /// The maximum number of offsets that are listed for rows, for columns or for sums.
+    /// The maximum number of rows, of columns or of elements of a sum whose offsets a plan lists.
     pub const MAX_OFFSETS: usize = 1 << 20;
 }
 
@@ -110,8 +110,9 @@ pub mod skinny {
     /// With the feature `gemm`, the crate `gemm` multiplies shorter lines by a vector. Speed for
     /// lines of f32, in GB/s, here and in `gemm`: 64 elements 21 and 33, 128 elements 41 and 31.
     pub const MIN_LINE: usize = 128;
-    /// How many rows of the large matrix form a block. The sums over blocks are added in pairs, so
-    /// the rounding error grows with the logarithm of the number of blocks.
+    /// How many rows of the large matrix form a block if its columns are adjacent. The sums over
+    /// blocks are added in pairs, so the rounding error grows with the logarithm of the number of
+    /// blocks.
     pub const KC: usize = 256;
     /// How many vectors of a line are multiplied before their sums are added to the totals. Short
     /// partial sums keep rounding errors small.
@@ -119,9 +120,9 @@ pub mod skinny {
     /// How many rows of the large matrix are added at once if its columns are adjacent: each vector
     /// of sums is loaded and stored once for these rows.
     pub const ROWS_AT_ONCE: usize = 8;
-    /// A group of lines that are multiplied at once is prefetched during the group before it, if
-    /// the lines are nearly adjacent and together have at most this many bytes. Otherwise, later
-    /// elements of the same lines are prefetched.
+    /// A group of lines that are multiplied at once is prefetched while the group before it is
+    /// multiplied, if the lines are nearly adjacent and together have at most this many bytes.
+    /// Otherwise, later elements of the same lines are prefetched.
     pub const MAX_GROUP_BYTES: usize = 16 << 10;
 }
 
@@ -138,8 +139,8 @@ pub struct Params {
     pub rows: RowSumParams,
     /// Whether tasks with `WIDE` and `WAITS` use AVX-512: see `machine::isa::Task`.
     pub wide_waits: bool,
-    /// The depth of a block (KC) in `gemm::panels`. With deeper blocks the result is updated less
-    /// often; shallower panels stay in a nearer cache.
+    /// The maximum depth of a block (KC) in `gemm::panels`. With deeper blocks the result is
+    /// updated less often; shallower panels stay in a nearer cache.
     pub panel_kc: usize,
     /// Whether the first tile of some columns packs the part of a large right matrix that it reads:
     /// see `gemm::unpacked`.
@@ -178,7 +179,7 @@ pub struct DotParams {
     pub prefetch_distance: usize,
 }
 
-/// Reductions of rows in memory: see `reduce::rows`.
+/// Reductions of rows in memory, except rows at computed indices: see `reduce::rows`.
 #[derive(Debug)]
 pub struct RowSumParams {
     /// The maximum number of adjacent elements of each row that are added at once: 128, 64 or 32.
@@ -198,8 +199,8 @@ pub const DEFAULT: Params = Params {
     wide_waits: true,
     // A micro-panel of this depth fits into the first-level cache of 48 KiB.
     panel_kc: 320,
-    // 64 products of 128^3 f32: 1.15 times the time of the crate `gemm` without packing, 1.02 with
-    // it; 64^3 is faster without.
+    // 64 products of 128^3 f32: without packing 1.15 times the time of the crate `gemm`, with it
+    // 1.02; 64^3 is faster without.
     packs_first_tile: true,
     // Time of panels divided by the time of the crate `gemm`, f32, 1024 columns and sums of 1024:
     // 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64

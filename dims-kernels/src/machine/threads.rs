@@ -207,8 +207,8 @@ mod helped {
                 discard(self.keep(panic));
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
-                // Under the lock, so that a caller that is about to sleep either already sleeps or
-                // checks again.
+                // Under the lock, so that the caller either already sleeps or checks the count
+                // again before it does.
                 let _state = self.state();
                 self.left.notify_one();
             }

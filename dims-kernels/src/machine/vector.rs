@@ -69,8 +69,8 @@ pub trait Vector: Copy {
 
 /// A vector in memory, at any address.
 ///
-/// Vectors are read and written as its field, because functions of the standard library check their
-/// pointers in builds with debug assertions. Dependencies of unoptimized programs have debug
+/// Vectors are read and written through its field, because functions of the standard library check
+/// their pointers in builds with debug assertions. Dependencies of unoptimized programs have debug
 /// assertions even if they are optimized.
 #[repr(C, packed)]
 struct Unaligned<V>(V);
@@ -438,7 +438,7 @@ unsafe fn half_f64(vector: __m512d) -> __m256d {
     unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
 }
 
-/// Used in place of `half_f32` for vectors of AVX2, which need not be halved.
+/// Used in place of `half_f32` and `half_f64` for vectors of AVX2, which need not be halved.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn whole<V>(vector: V) -> V {
     vector

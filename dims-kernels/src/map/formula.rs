@@ -65,7 +65,7 @@ macro_rules! floats {
             type Truth = bool;
 
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::unnecessary_cast)] // needed for one of the types
+            #[allow(clippy::unnecessary_cast)] // `f32` needs the cast
             fn constant(self, value: f64) -> Self {
                 value as $t
             }
@@ -339,9 +339,9 @@ impl UpdateProgram {
     ///
     /// # Panics
     ///
-    /// If the number of operands is wrong, an operand has the wrong length, an operand that the
-    /// program loads has the wrong type, the results are not of the kind of `T`, or results would
-    /// be computed while results on this thread are hollow.
+    /// If the number of operands is wrong, an operand has the wrong length, an operand is not of
+    /// the [kind](RegisterKind) that the program loads it as, the results are not of the kind of
+    /// `T`, or results would be computed while results on this thread are hollow.
     pub fn run<T: ProgramOutput>(
         &self,
         operands: &[UpdateOperand<'_>],

@@ -120,7 +120,8 @@ pub struct SquareSum {
 }
 
 impl SquareSum {
-    /// Adds elements. The length of each part except the last is a multiple of 8.
+    /// Adds a part of the elements. If the length of each part except the last is a multiple of 8,
+    /// the total does not depend on the parts.
     pub fn add<T: Real>(&mut self, elements: &[T]) {
         let square = |a: T| {
             let a: f64 = NumCast::from(a).expect("a float fits into f64");

@@ -1,5 +1,5 @@
-//! New memory for results. With the feature `std`, large intermediate results return their memory
-//! to a pool.
+//! New memory for results. With the feature `std`, large tensors that are dropped return their
+//! memory to a pool.
 
 use crate::error::Error;
 use crate::memory::elements::OutputSlots;

@@ -1,8 +1,8 @@
 //! A pool of memory that is no longer needed.
 //!
 //! The operating system maps fresh memory page by page when it is first touched, which can take
-//! longer than the computation that writes it. So large intermediate results return their memory to
-//! a pool, from which later results of about the same size take it.
+//! longer than the computation that writes it. So large tensors that are dropped return their
+//! memory to a pool, from which later results of about the same size take it.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -120,9 +120,9 @@ pub fn pool_limit() -> usize {
 
 /// Sets the limit of the pool, in bytes. Excess memory is freed; 0 turns the pool off.
 ///
-/// Large intermediate results (256 KiB and more) return their memory to a pool instead of freeing
-/// it, and results of about the same size reuse it, because touching fresh memory is slow. All
-/// threads share the pool.
+/// Large tensors (256 KiB and more) that are dropped return their memory to a pool instead of
+/// freeing it, and results of about the same size reuse it, because touching fresh memory is slow.
+/// All threads share the pool.
 ///
 /// ```
 /// use typed_dims_kernels::memory::pool as memory;

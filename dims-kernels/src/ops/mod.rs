@@ -422,7 +422,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
     }
 }
 
-/// Converts the accumulator type of `T` to `T`.
+/// Converts an element of the accumulator type of `T` to `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct FromAcc<T>(pub core::marker::PhantomData<T>);
 impl<T> Operation for FromAcc<T> {}

@@ -42,8 +42,8 @@ macro_rules! runs_on {
     };
 }
 
-/// Evaluates an operation of the table on floats or on integers. Panics if it has no such operands,
-/// or if its results are `bool`s.
+/// Evaluates an operation of the table on floats or on integers. Panics if the operation does not
+/// take them, or if its results are `bool`s.
 macro_rules! run_on {
     ($kind:ident $bound:ident bool $run:expr) => {
         unreachable!("the result is a `bool`")

@@ -296,8 +296,9 @@ pub fn acosh<T: Real>(x: T) -> T {
     (above + num_traits::Float::sqrt(above * (x + T::one()))).ln_1p()
 }
 
-/// The inverse hyperbolic tangent, `ln((1 + x) / (1 - x)) / 2`. It is computed from `|x|`, because
-/// the quotient loses precision where `x` is near -1.
+/// The inverse hyperbolic tangent, `ln((1 + x) / (1 - x)) / 2`. It is computed as `ln(1 + r) / 2`
+/// with `r = 2|x| / (1 - |x|)` and the sign of `x`: for `x` near -1, `1 + 2x / (1 - x)` would lose
+/// precision.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);

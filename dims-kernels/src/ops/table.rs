@@ -9,13 +9,13 @@
 //!
 //! A line contains
 //!
-//! * the documentation of the method of tensors;
+//! * the documentation;
 //! * the type of the operation, and its method, whose name is also the name in plans;
 //! * the trait of the elements, and the type of the result, where `T` is the element type;
 //! * properties: see below;
 //! * the value, where `I` is the instruction set. Operations on floats (`Real`) whose result is a
 //!   float are computed in `T::Wide`, which is `f32` for the half precisions, and rounded once;
-//! * the derivative, where `slope(y)` names the result. It is an expression of
+//! * the derivative, where `slope(y)` names the result. The derivative is an expression of
 //!   [`Symbol`](crate::program::symbol::Symbol)s; long ones are functions in
 //!   [`derivative`](crate::program::derivative). `zero()` is 0 everywhere. Operations whose results
 //!   or operands are never floats have no derivative;
@@ -30,7 +30,7 @@
 //! The macros pass all lines to another macro. [`ops`](crate::ops) generates types from them,
 //! [`opcode`](super::opcode) the opcodes of programs, [`derivative`](crate::program::derivative)
 //! the derivatives, [`symbol`](crate::program::symbol) the methods of symbols, and
-//! `typed-dims-core` the methods of tensors.
+//! `typed-dims-core` the methods of tensors for operations on one element.
 
 /// Calls a macro with the operations on one element, without and with a constant. In
 /// `elu(x: Real, alpha = 0.5)`, 0.5 is the constant in tests.

@@ -229,6 +229,11 @@ impl Builder {
             (Code::Unary(op), &[a]) if is_unsigned => self.unsigned_unary(op, a),
             (Code::Binary(op), &[a, b]) if is_unsigned => Some(self.unsigned_binary(op, a, b)),
             (Code::Cast(to), &[a]) if is_unsigned && to.is_float() => Some(self.unsigned_as_float(to, a)),
+            (Code::Unary(op), &[a]) if self.kind(a) == RegisterKind::Int => match op {
+                UnaryOpcode::Clamp(low, high) if !is_bound(low) || !is_bound(high) => None,
+                UnaryOpcode::LeakyRelu(slope) if !is_exact(slope) => None,
+                op => Some(self.unary(op, a)),
+            },
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
@@ -265,9 +270,7 @@ impl Builder {
                 self.unsigned_binary(BinaryOpcode::Minimum, a, most)
             }
             UnaryOpcode::Clamp(low, high) => {
-                // The bounds are integers that are stored as `f64`, which is exact up to 53 bits.
-                let exact = (1_u64 << 53) as f64;
-                if low.abs() > exact || high.abs() > exact {
+                if !is_exact(low) || !is_exact(high) {
                     return None;
                 }
                 let (low, high) = (self.integer(low as isize), self.integer(high as isize));
@@ -325,8 +328,8 @@ impl Builder {
         self.select(is_large, twice, own)
     }
 
-    /// Copies the instructions of another program. `operand` returns the value that replaces an
-    /// operand, or `None` if it stays an operand with its number. Returns the result.
+    /// Copies the instructions of another program. `operand` returns the value that replaces a
+    /// loaded operand, or `None` if it stays an operand with its number. Returns the result.
     pub fn inline(
         &mut self,
         program: &ScalarProgram,
@@ -425,4 +428,15 @@ impl Builder {
         program.result = results[0];
         (program, results)
     }
+}
+
+/// Whether an integer that is stored as an `f64` was stored exactly. Greater integers are rounded.
+fn is_exact(value: f64) -> bool {
+    value.abs() < (1_u64 << 53) as f64
+}
+
+/// Like [`is_exact`]. A bound may also be the least or the greatest 64-bit integer: a conversion
+/// saturates. (Their neighbours are rounded to them.)
+fn is_bound(value: f64) -> bool {
+    is_exact(value) || value.abs() >= (1_u64 << 63) as f64
 }

@@ -115,8 +115,8 @@ pub fn pull_back(
     results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
-/// Operations without a derivative are not recorded, so only a derivative can lack a derivative, in
-/// a gradient of a gradient.
+/// Operations from floats to floats are not recorded without a derivative, so only a derivative can
+/// lack a derivative, in a gradient of a gradient.
 #[cold]
 fn underivable(name: &str) -> ! {
     panic!(

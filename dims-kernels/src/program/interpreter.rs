@@ -696,7 +696,7 @@ impl SpanOperand<'_> {
         if table.is_none() && is_one {
             let len = span.positions();
             if self.filled.0 != start.cast() || self.filled.1 < len {
-                // SAFETY: every position of the nest is an element, by the contract of
+                // SAFETY: every position of the nest has an element, by the contract of
                 // `OperandSource::new`. The slot has room for a line.
                 unsafe { (0..len).for_each(|x| out.add(x).write((*start).register())) };
                 self.filled = (start.cast(), len);
@@ -706,7 +706,7 @@ impl SpanOperand<'_> {
         for row in 0..span.rows {
             let start = start.wrapping_offset(row as isize * steps.row);
             let out = out.wrapping_add(row * span.len);
-            // SAFETY: every position of the nest is an element, and an entry of the table if there
+            // SAFETY: every position of the nest has an element, and an entry of the table if there
             // is one, by the contract of `OperandSource::new`. The slot has room for a line, which
             // the rows of a span fill.
             unsafe {
@@ -961,7 +961,8 @@ impl Execute<'_> {
 
 /// # Safety
 ///
-/// As for [`Execute`].
+/// The registers `a` and `b` hold lines of `len` values of this kind. `place` has room for `len`
+/// `bool`s, and overlaps neither line.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn compare<I: Isa>(
     op: BinaryOpcode,

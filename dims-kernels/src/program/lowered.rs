@@ -158,7 +158,7 @@ impl LoweredRun<'_> {
 }
 
 // SAFETY: the kernel returns no pointers. `current` points to a line with all elements of the tile.
-// Sources are only read, and a program is plain data.
+// Sources are only read, and programs are `Sync`.
 unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     type Elem = T;
     const LONG: bool = true;
@@ -175,7 +175,7 @@ unsafe impl<T: Element> Kernel for Lowered<'_, T> {
 }
 
 // SAFETY: the register has a value for each element of the tile, and its kind is that of `T`, as
-// `kernel` has asserted. Sources are only read, and a program is plain data.
+// `kernel` has asserted. Sources are only read, and programs are `Sync`.
 unsafe impl<T: Element> TileSource<T> for Lowered<'_, T> {
     fn tile(&mut self, tile: &Tile<'_>) -> *const T {
         self.run.compute(&Span { at: tile.at, rows: 1, len: tile.len });

@@ -164,7 +164,7 @@ impl ScalarProgram {
     }
 
     /// The operands that are multiplied, and the constant factor, if the program is a product of
-    /// unchanged operands and constants.
+    /// unchanged operands and float constants.
     pub fn product(&self) -> Option<(Vec<u32>, f64)> {
         let (mut factors, mut scale) = (Vec::new(), 1.0);
         let mut open = vec![self.result];

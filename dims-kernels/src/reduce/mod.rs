@@ -1,6 +1,6 @@
 //! Reductions: loops that combine many elements into one.
 //!
-//! Sums are about as accurate as by pairwise summation. If the innermost loop is reduced, several
+//! Sums are about as accurate as with pairwise summation. If the innermost loop is reduced, several
 //! accumulators share its elements. If it is kept, each of its positions has an accumulator. In
 //! both cases, an accumulator takes about [`BLOCK`] elements, and the totals are then combined in
 //! pairs, like the carries of a binary counter.

@@ -26,7 +26,7 @@ const ROWS_AT_ONCE: usize = 32;
 const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row at a computed index are prefetched before the row is added, and the
-/// prefetch distance while it is added. For other rows, it depends on the [processor](params).
+/// prefetch distance while it is added. For other rows, both depend on the [processor](params).
 const PREFETCH_BYTES: usize = 1 << 10;
 
 /// The maximum number of elements of a row at a computed index that are added at once.

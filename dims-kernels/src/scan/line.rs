@@ -103,7 +103,7 @@ impl<'l, T: Copy> Line<'l, T> {
                 for (value, sum) in some.iter_mut().zip(sums) {
                     *value = f(*value, sum);
                 }
-                // SAFETY: by the contract of `new`: these slots are within the line's.
+                // SAFETY: by the contract of `new`: these are slots of the line.
                 unsafe { self.to.add(at).cast::<LaneVector<T>>().write(some) };
             }
         }

@@ -1,6 +1,6 @@
 //! Operations along lines, such as cumulative sums and softmax. Usually, a block of lines is
-//! computed, and processed in place while it is in the cache. Contiguous lines in memory are read
-//! from there.
+//! computed, and processed in place while it is in the cache. Contiguous lines that are already in
+//! memory are not copied first.
 
 pub(crate) mod line;
 pub mod norm;
@@ -348,8 +348,8 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
-    /// The hardware prefetches the lines. A software prefetch of the next line takes more time than
-    /// it saves.
+    /// The hardware prefetches the lines. A software prefetch of the next line here would take more
+    /// time than it saves. Only [`Line::overlapped`] prefetches.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let LineScan { kernel, nest, out, along } = self;

@@ -275,9 +275,9 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
 
 /// The mean of a line in two parts, and its variance.
 ///
-/// If the mean is large compared with the deviation, it cannot be rounded to an element without a
-/// loss: near 1e8, `f32`s are multiples of 8. But the differences of the elements from a number
-/// near the mean, `rough`, are then exact, and `rest` is their mean.
+/// If the mean is large compared with the deviation, one float cannot hold it precisely enough:
+/// near 1e8, `f32`s are multiples of 8. But the differences of the elements from a number near the
+/// mean, `rough`, are then exact, and `rest` is their mean.
 struct Moments<W> {
     rough: W,
     rest: W,
@@ -341,7 +341,7 @@ impl<W: Real> Standard<W> {
 }
 
 pub(super) fn count<T: Real>(line: &[T]) -> T::Wide {
-    <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
+    <T::Wide as num_traits::NumCast>::from(line.len()).expect("every size can be rounded to a float")
 }
 
 /// How many elements are added to an accumulator before it is combined with others.

@@ -32,8 +32,8 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
 ///
 /// # Panics
 ///
-/// If the slices do not consist of equally many whole lines, or the operation is neither a softmax
-/// nor a normalization.
+/// If `len` is 0, if the slices do not consist of equally many whole lines, or if the operation is
+/// neither a softmax nor a normalization.
 pub(crate) fn pull_back<T: Real>(lines: ForwardLines<'_, T>, cotangents: &mut [T]) {
     let ForwardLines { x, y, len, .. } = lines;
     let all = y.len();

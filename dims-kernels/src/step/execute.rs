@@ -108,8 +108,8 @@ fn run(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer], keeps: bool) -> Res
     Ok(results)
 }
 
-/// Makes the results of a [kind](super::StepKind), but without elements; `None` if the kind cannot
-/// be saved.
+/// Makes [hollow](crate::memory::hollow) results for a [kind](super::StepKind); `None` if the kind
+/// cannot be saved.
 #[cfg(feature = "std")]
 pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
 
@@ -118,9 +118,9 @@ pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error
 #[cfg(feature = "std")]
 pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
-/// The results of a step, but without elements, if one of its operands has no elements. `None`
+/// [Hollow](crate::memory::hollow) results of a step, if one of its operands is hollow. `None`
 /// otherwise, and for some steps, such as those that call the user's functions. Such steps run
-/// anyway: memory without elements reads as zeros.
+/// anyway: hollow memory reads as zeros.
 #[cfg(feature = "std")]
 #[cold]
 fn hollow_results(

@@ -35,7 +35,7 @@ pub struct MoveRows<T> {
     pub inner: usize,
     /// For each row of a block of the result: the row of the operand's block that it comes from.
     pub sources: Arc<[Option<usize>]>,
-    /// The elements of the other rows.
+    /// The value of all elements in rows without a source.
     pub fill: T,
 }
 
@@ -103,7 +103,7 @@ impl<T: Element> MoveRows<T> {
         }
     }
 
-    /// The result as a sum of parts of the operand.
+    /// The result as a sum of parts of the operand, without the filled rows.
     #[cfg(feature = "std")]
     fn parts(&self, operand: &Field) -> Vec<Part> {
         let Self { outer, size, inner, ref sources, .. } = *self;

@@ -40,8 +40,8 @@ pub struct AddAtPlaces<T> {
     pub element: PhantomData<T>,
 }
 
-/// The destinations of an operand's elements. The operand is contiguous along the loops, and the
-/// last loop is innermost.
+/// The destinations of an operand's elements. The operand is contiguous along the loops, the last
+/// one fastest.
 #[derive(Clone, Debug)]
 pub struct OperandPlaces {
     /// The destination of the first element.

@@ -412,7 +412,7 @@ fn restored_parts([outer, size, len, inner]: [usize; 4]) -> Result<(PartSizes, u
     let (takes, yields) = (checked_volume([outer, size, inner])?, checked_volume([outer, len, inner])?);
     check(size > 0 || yields == 0, "parts have no elements")?;
     // The derivative lists the rows of all parts even if there are no results.
-    check(yields > 0 || len.max(size) <= 1 << 20, "there are too many parts of no elements")?;
+    check(yields > 0 || len.max(size) <= 1 << 20, "there are no results, but too many rows or parts")?;
     Ok((PartSizes { outer, size, len, inner }, takes, yields))
 }
 

@@ -116,8 +116,8 @@ fn compared<'m, T: Ordered>(
     &order[..count]
 }
 
-/// Sorts a line, and fills `out` with values of its first elements. Equal elements keep their
-/// order.
+/// Sorts a line, and fills `out` with `value(element, position)` of its first elements. Equal
+/// elements keep their order.
 fn write_first<T: Ordered, U>(
     line: &[T],
     descending: bool,

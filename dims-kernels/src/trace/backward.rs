@@ -54,7 +54,8 @@ pub fn gradients(
         (true, true) => PullBackSteps::Differentiated,
     };
     // The nodes to visit, from the last to the first: each with its elements, the parts of its
-    // gradient, and the source location of a step that adds a part.
+    // gradient, and the source location of the first step that adds a part (for an output, its own
+    // location).
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
         let Some(node) = output.node() else { continue };

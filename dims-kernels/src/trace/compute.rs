@@ -79,8 +79,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field that is added unchanged, if it starts with the elements, contiguous in the
-/// returned order.
+/// The memory of a field whose elements are added unchanged, if it starts with these elements,
+/// contiguous in the returned order.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,

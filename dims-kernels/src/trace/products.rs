@@ -7,7 +7,7 @@ use crate::contract::planned::PreparedProduct;
 use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
-use crate::loops::axes::{AxisSet, Order};
+use crate::loops::axes::{AxisSet, MOST_AXES, Order};
 use crate::memory::destination::Destination;
 use crate::ops::code::{BinaryOpcode, Number, UnaryOpcode};
 use crate::program::builder::Builder;
@@ -189,8 +189,8 @@ impl ProductOfFields<'_> {
         Ok(())
     }
 
-    /// The size of each loop; 1 for loops that are neither kept nor reduced, along which nothing
-    /// varies.
+    /// The size of each loop; 1 for loops that are neither kept nor reduced, along which the field
+    /// does not vary.
     fn sizes(&self) -> PerLoop<usize> {
         let is_run = |axis: usize| self.order.contains(&axis) || self.reduced.contains(&axis);
         let sizes = self.field.sizes.iter().enumerate();
@@ -204,6 +204,9 @@ impl ProductOfFields<'_> {
     }
 
     fn is_worthwhile<T: 'static + Real>(&self, fields: &[Field]) -> bool {
+        if self.field.sizes.len() >= MOST_AXES {
+            return false;
+        }
         let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
         let (sizes, order) = (self.sizes(), self.order);
         let in_memory = fields

@@ -18,9 +18,9 @@ use crate::program::lowered::LoweredProgram;
 use crate::scalar::Element;
 use crate::trace::compute::mapped;
 use crate::trace::link::Linked;
+use crate::trace::place::{TableIndex, TableSource};
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, TableIndex, TableSource,
-    names_of_variables, registry,
+    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, names_of_variables, registry,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -547,8 +547,8 @@ impl RecordedLeaf<'_> {
                 place.table = table.map(|own| Box::new(own.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
-            // An array without elements has a stride of 0 along all axes, including those whose
-            // size is not 0.
+            // An array without elements may have a stride of 0 along all axes, including those
+            // whose size is not 0.
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
                 // All elements that an index may select are copied, along additional loops.

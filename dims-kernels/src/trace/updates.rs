@@ -43,7 +43,8 @@ pub(super) fn link() {
 ///
 /// # Panics
 ///
-/// If the number of operands is wrong, or an operand has the wrong length.
+/// If the number of operands is wrong, an operand has the wrong length, or nothing has been traced
+/// yet.
 pub fn updated(
     program: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -53,7 +54,7 @@ pub fn updated(
     (UPDATED.get())(program, operands, len, origin)
 }
 
-/// The part of [`updated`] that is [linked](super::link) when the first variable is made.
+/// The part of [`updated`] that is reached through a [linked](super::link) pointer.
 fn updated_linked(
     update: &UpdateProgram,
     operands: &[Arc<dyn Held>],

@@ -90,8 +90,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     positions(&kept_sizes).zip(&expected).for_each(|(at, &sum)| whole.set(&at, sum));
     let mut strides = SmallVec::from_elem(0, loops);
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
-    // SAFETY: the strides along the kept axes are those of the target's slots, which are distinct
-    // and have these sizes.
+    // SAFETY: along the kept axes, the target has these sizes and strides. Its slots are distinct.
     let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };
     contract(operands(), scale, axes, there).expect("there is memory");
     target.assert_same(&whole, &case);

@@ -14,7 +14,7 @@ pub trait Value: Copy + PartialEq + std::fmt::Debug {
     /// A value made from a small integer.
     fn of(number: i8) -> Self;
     /// Whether the two values are equal, where NaN equals NaN.
-    #[allow(clippy::eq_op)] // only NaN is unequal to itself
+    #[allow(clippy::eq_op)] // Only NaN is unequal to itself.
     fn is_same(self, other: Self) -> bool {
         self == other || self != self && other != other
     }

@@ -131,7 +131,7 @@ where
     assert_eq!(there, expected, "in place, {}", case());
 }
 
-/// Sums of products of two operands that vary along different axes.
+/// Sums of products of two operands, each of which may be constant along some axes.
 pub fn fused_sums(choices: &mut Choices<'_>) {
     if choices.once_in(2) { fused_sum::<f32>(choices) } else { fused_sum::<i64>(choices) }
 }

@@ -148,7 +148,8 @@ fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
     super::changes::check(block, &names, &views, errors);
 }
 
-/// The tensor type with the elements and axes of an ndarray type, which is recognized by its name.
+/// The tensor type to suggest for an ndarray type, which is recognized by its name. It has the rank
+/// only for names such as `Array2`.
 fn as_tensor(ty: &Type) -> Option<String> {
     match ty {
         Type::Reference(reference) => as_tensor(&reference.elem).map(|tensor| format!("&{tensor}")),

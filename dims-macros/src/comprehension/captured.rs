@@ -1,5 +1,5 @@
-//! Rust code that is evaluated once: it may use names from outside the macro and names bound by
-//! `let`s without loops, but not loops, nor `let`s that depend on loops.
+//! Captured code: Rust code that may use names from outside the macro, and names bound by `let`s
+//! whose values are captured too, but no loops.
 
 use super::tokens::{OUTER, is_dot, unwrap};
 use super::valid::{Checker, Meaning};
@@ -68,7 +68,7 @@ impl Checker {
             }
             (Some(Meaning::Loop(_)), Some(what)) => format!("{what} cannot depend on the loop `{name}`"),
             (Some(Meaning::Local(_)), Some(what)) => {
-                format!("{what} cannot depend on `{name}`, which differs from element to element")
+                format!("{what} cannot depend on `{name}`, which is computed from elements or loop variables")
             }
             _ => return name,
         };

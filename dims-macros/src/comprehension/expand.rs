@@ -74,7 +74,8 @@ fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
 }
 
 impl Program {
-    /// Whether a node, or a `let` that it uses, contains a reduction that can fail.
+    /// Whether a node, or a `let` that it uses, contains a reduction in which reading an element
+    /// can fail.
     pub fn runs_what_can_fail(&self, node: &Node) -> bool {
         match node {
             Node::Reduce(reduce) => self.can_fail(&reduce.body),

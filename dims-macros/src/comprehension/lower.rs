@@ -570,8 +570,9 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether a node contains Rust code with elements, or a quotient by anything but a literal: the
-/// quotient of integers panics where the divisor is 0.
+/// Whether a node contains Rust code that runs for each element, or a quotient by anything but a
+/// literal: the quotient of integers panics where the divisor is 0. (`remainder` and `floor_div`
+/// count with any divisor.)
 fn runs_code(node: &Node) -> bool {
     let mut found = false;
     node.walk(&mut |node| {

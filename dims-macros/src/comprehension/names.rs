@@ -11,8 +11,8 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprCall, ExprIndex, ExprPath, Pat, PatIdent, Token};
 
-/// The names in indices that are neither `let`s nor loops of reductions, without duplicates, in the
-/// order of their first use.
+/// The names in indices that are not bound by a `let`, another pattern or a reduction, without
+/// duplicates, in the order of their first use.
 pub fn in_indices(body: &Expr) -> Vec<Ident> {
     let mut found = InIndices::default();
     found.visit_expr(body);
@@ -72,8 +72,8 @@ impl<'a> Visit<'a> for InIndices {
     }
 }
 
-/// Checks that every index of `einsum!` is in the output or occurs more than once, and that every
-/// index of the output occurs in an operand, unless it is `$i` or has a range.
+/// Checks that every index that `einsum!` sums over implicitly occurs more than once, and that
+/// every index of the output occurs in an operand, unless it is `$i` or has a range.
 pub fn check_einsum(program: &Program, listed: LoopId, summed: &[LoopId], mistakes: &mut Mistakes) {
     let mut places = vec![0; program.loops.len()];
     program.body.walk(&mut |node| {

@@ -6,7 +6,7 @@ use syn::{BinOp, Token, Type};
 
 /// The position of a loop in [`Program::loops`].
 pub type LoopId = usize;
-/// The position in [`Program::locals`] of a `let` that depends on loops.
+/// The position in [`Program::locals`] of a `let` that reads elements or depends on loops.
 pub type LocalId = usize;
 
 /// A whole comprehension.
@@ -14,7 +14,7 @@ pub struct Program {
     pub loops: Vec<Loop>,
     /// The indexed operands, each evaluated once.
     pub operands: Vec<TokenStream>,
-    /// The values of `let`s that depend on loops.
+    /// The values of `let`s that read elements or depend on loops.
     pub locals: Vec<Node>,
     /// The axes of the result, each made of one or more loops.
     pub axes: Vec<Vec<LoopId>>,
@@ -67,7 +67,8 @@ pub enum Node {
     Let(Box<Let>),
     /// A method of the library.
     Method(Box<Method>),
-    /// Any other Rust code with elements in it. Each element has a name there.
+    /// Any other Rust code that reads elements or depends on loops. Each part that does so has a
+    /// name in the code.
     Closure(TokenStream, Vec<(Ident, Node)>),
 }
 
@@ -97,7 +98,7 @@ pub struct Reduce {
 pub struct Let {
     pub name: Ident,
     pub ty: Option<Type>,
-    /// The local, if the value depends on loops.
+    /// The local, if the value reads elements or depends on loops.
     pub local: Option<LocalId>,
     pub value: Node,
     pub rest: Node,
@@ -113,7 +114,7 @@ pub struct Method {
 }
 
 impl Node {
-    /// Whether the node has no loops.
+    /// Whether the node neither reads elements nor depends on loops.
     pub fn is_rust(&self) -> bool {
         matches!(self, Node::Rust(_))
     }

@@ -99,7 +99,7 @@ fn axes<'a>(elements: &'a [&'a Element]) -> impl Iterator<Item = (&'a Element, u
         .flat_map(|element| element.indices.iter().enumerate().map(|(at, index)| (*element, at, index)))
 }
 
-/// Whether a loop occurs only once in a program without `let`s.
+/// Whether a loop occurs only once, in a program without locals.
 fn stands_once(program: &Program, id: LoopId) -> bool {
     let mut count = 0;
     program.body.walk(&mut |node| count += usize::from(matches!(node, Node::Loop(own, _) if *own == id)));

@@ -105,7 +105,7 @@ pub fn unwrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// The source of every operand that is followed by an index bracket, for calls with errors.
+/// The source of every operand that is a name, or a named field of one, for calls with errors.
 /// Excludes names that the call itself binds.
 pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     let (mut found, mut own) = (Vec::new(), HashSet::new());
@@ -118,7 +118,8 @@ pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     found
 }
 
-/// Collects the names bound by `let`, and those that are whole entries of brackets, such as loops.
+/// Collects the names bound by `let`, and those that are entries of brackets, with or without `in`,
+/// such as loops.
 fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
     let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let word =

@@ -172,8 +172,8 @@ fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
     }
 }
 
-/// Checks that no name is used twice, and that there are at most [`MOST`] dims, whose positions their
-/// keys can hold.
+/// Checks that no name is used twice, and that there are at most [`MOST`] dims, whose positions
+/// their keys can hold.
 fn check<'a>(dims: impl Iterator<Item = &'a Ident>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);

@@ -85,6 +85,17 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
     let mut options = Options::default();
     for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("load")) {
         attr.parse_nested_meta(|meta| {
+            let given = [
+                ("name", options.name.is_some()),
+                ("axes", options.axes.is_some()),
+                ("layout", options.layout.is_some()),
+                ("default", options.default.is_some()),
+            ];
+            if let Some((option, _)) =
+                given.iter().find(|(option, given)| *given && meta.path.is_ident(option))
+            {
+                return Err(meta.error(format!("`{option}` is given twice")));
+            }
             if meta.path.is_ident("name") {
                 options.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("axes") {

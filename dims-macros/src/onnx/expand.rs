@@ -64,7 +64,7 @@ fn declared(dim: &NewDim) -> Declared {
 }
 
 /// Checks that an existing dim has the static size that the model or the call gives the axis, and
-/// the role that the model gives it.
+/// that its role, if it has one, is the one that the model gives the axis, or refines that one.
 fn check(check: &Check) -> TokenStream {
     let Check { dim, size, denotation, place } = check;
     let name = dim.to_token_stream().to_string().replace(' ', "");
@@ -139,7 +139,8 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             ///
             /// # Errors
             ///
-            /// If axes that have the same dim, or the same name in the model, differ in size.
+            /// If axes that have the same dim, or the same name in the model, differ in size, or if
+            /// `try_order` returns an error for a tensor.
             pub fn try_into_arrays(self) -> ::core::result::Result<(#(#arrays,)*), #error> {
                 self.unify_sizes()?;
                 let Self { #(#idents: #values,)* } = self;

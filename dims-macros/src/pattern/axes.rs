@@ -81,7 +81,7 @@ pub struct Rules {
     pub star: Option<&'static str>,
     pub groups: Option<&'static str>,
     pub sums: Option<&'static str>,
-    /// An axis that occurs twice, as a diagonal.
+    /// An axis that occurs twice, as a diagonal. The text follows "the axis `a`" in the message.
     pub twice: Option<&'static str>,
 }
 

@@ -40,7 +40,7 @@ pub struct Call {
 pub struct Form {
     /// The name of the macro, for messages.
     pub name: &'static str,
-    /// Example operands and a pattern, for messages.
+    /// An example of a call, for messages.
     pub example: &'static str,
     /// Whether a reduction follows the pattern.
     pub op: bool,

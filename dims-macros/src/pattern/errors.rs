@@ -40,8 +40,10 @@ impl Errors {
         self.places.push(key);
         let message = match (place.range, &words.text) {
             (Some((start, end)), Some(text)) => {
-                let width = end.saturating_sub(start).max(1);
+                let width = end.saturating_sub(start);
                 let (text, start) = around(text, start);
+                // The text may end before the word does.
+                let width = width.min(text.chars().count().saturating_sub(start)).max(1);
                 format!("{}\n  {text}\n  {}{}", message.into(), " ".repeat(start), "^".repeat(width))
             }
             _ => message.into(),

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
 
-/// A reference to an operand. For a bracketed list, unless it consists only of numbers, a list of
+/// A reference to an operand. For a bracketed list, unless it consists only of literals, a list of
 /// references to its elements, which may have different types. An empty list is an error.
 pub fn reference(operand: &Expr) -> TokenStream {
     let Expr::Array(list) = operand else { return plain_reference(operand) };

@@ -114,7 +114,11 @@ fn choices(at: usize, array: &Numbered) -> Vec<Choice> {
                         own.push(number);
                     }
                     let mut all = choice.terms.clone();
-                    all.extend(terms.iter().filter(|term| !choice.terms.contains(term)));
+                    for term in terms.iter() {
+                        if !all.contains(term) {
+                            all.push(*term);
+                        }
+                    }
                     Choice { array: at, groups: own, terms: all }
                 })
             })

@@ -16,7 +16,8 @@ pub struct Walk<'a> {
     scopes: Vec<Values<'a>>,
     /// The model's declarations of values, for each of these graphs.
     declared: Vec<Values<'a>>,
-    /// Whether `Scan` has version 8, with its own batch axis. This version is not supported.
+    /// Whether `Scan` has version 8, whose operands have a batch axis. This version is not
+    /// supported.
     is_scan_batched: bool,
 }
 

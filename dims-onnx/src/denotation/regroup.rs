@@ -12,7 +12,7 @@ pub enum From {
     Same(usize),
     /// The axis is these axes of the operand, merged.
     Merged(Vec<usize>),
-    /// The axis is new, or a part of an axis.
+    /// The axis is new, contains only a part of an axis, or its origin is unknown.
     New,
 }
 
@@ -29,8 +29,9 @@ pub enum Wanted {
 ///
 /// # Errors
 ///
-/// Returns an error if a copied axis does not exist, or if no size is 0, all sizes between the
-/// leading and trailing axes that stay are known, and their products differ.
+/// Returns an error if a copied axis does not exist, or if the numbers of elements differ. The
+/// latter is found only if no size is 0, all sizes between the leading and trailing axes that both
+/// have in common are known, and their products do not overflow.
 pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, String> {
     let mut out = Vec::new();
     for (at, wanted) in wanted.iter().enumerate() {
@@ -38,7 +39,7 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
             Wanted::Size(size) => (From::New, size.clone()),
             Wanted::Copied => {
                 let size = axes.get(at).ok_or_else(|| {
-                    format!("axis {at} is copied from an input with {}", counted(axes.len()))
+                    format!("axis {at} (counted from 0) is copied from an input with {}", counted(axes.len()))
                 })?;
                 (From::New, size.clone())
             }
@@ -136,7 +137,7 @@ fn runs(ins: &[i64], outs: &[i64]) -> Result<Vec<(Run, Run)>, String> {
         return Ok(vec![(0..ins.len(), 0..outs.len())]);
     };
     if all != wanted {
-        return Err(format!("{all} elements are reshaped into {wanted}"));
+        return Err(format!("axes with {all} positions are reshaped into axes with {wanted}"));
     }
     let mut runs = Vec::new();
     let (mut i, mut o) = (0, 0);
@@ -223,9 +224,9 @@ mod tests {
             ("? 3 ? ?", "= 3 ?", "0 1 2+3"),
             ("4 4", "2 2 4", "_ _ 1"),
             ("2 6 4", "4 3 4", "_ _ 2"),
-            ("2 3", "7", "6 elements are reshaped into 7"),
+            ("2 3", "7", "axes with 6 positions are reshaped into axes with 7"),
             ("0 3", "0 5", "0 1"),
-            ("2", "= =", "axis 1 is copied from an input with 1 axis"),
+            ("2", "= =", "axis 1 (counted from 0) is copied from an input with 1 axis"),
             ("", "1 1", "_ _"),
             ("1 1", "", ""),
             ("9223372036854775807 9223372036854775807 9223372036854775807", "2", "0+1+2"),

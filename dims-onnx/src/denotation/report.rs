@@ -49,7 +49,7 @@ impl fmt::Display for DenotationReport {
         }
         if !self.opaque.is_empty() {
             let operators = self.opaque.iter().map(|(name, count)| format!("{} ({count})", shown(name)));
-            writeln!(f, "not looked through: {}", operators.collect::<Vec<_>>().join(", "))?;
+            writeln!(f, "not propagated through: {}", operators.collect::<Vec<_>>().join(", "))?;
         }
         let nodes = if self.nodes == 1 { "node" } else { "nodes" };
         let mismatches = match self.mismatches.len() {
@@ -69,7 +69,7 @@ impl fmt::Display for DenotationReport {
 /// An input or a result of a node with axes of unexpected meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenotationMismatch {
-    /// The name of the node, or its number among all nodes, such as `#3`.
+    /// The name of the node, or its number among all nodes, from 0, such as `#3`.
     pub node: String,
     /// The operator.
     pub operator: String,
@@ -127,7 +127,7 @@ impl fmt::Display for DenotationMismatch {
 /// A node with invalid or inconsistent attributes, inputs or declared results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BrokenNode {
-    /// The name of the node, or its number among all nodes, such as `#3`.
+    /// The name of the node, or its number among all nodes, from 0, such as `#3`.
     pub node: String,
     /// The operator.
     pub operator: String,

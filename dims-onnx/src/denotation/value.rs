@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// require.
 const MOST_INTEGERS: usize = 256;
 
-/// The axes of a value that has more are not tracked.
+/// The axes of a value inside a graph are not tracked if it has more than this.
 pub const MOST_AXES_INSIDE: usize = 64;
 
 /// A size: a number, a name, or unknown.
@@ -42,7 +42,7 @@ impl Size {
         *self != Size::Unknown && self == other
     }
 
-    /// The size, or the other one if it is unknown.
+    /// This size, or `other` if this one is unknown.
     pub fn or(&self, other: &Size) -> Size {
         if *self == Size::Unknown { other.clone() } else { self.clone() }
     }
@@ -137,8 +137,8 @@ impl Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
 
-    /// The elements of a list or of a single integer. Some may be unknown. `None` if their number
-    /// is unknown or too large.
+    /// The elements of a list, or a single integer as a list of one. Some may be unknown. `None` if
+    /// the value may have several axes, or if the length of the list is unknown or too large.
     pub fn elements(&self) -> Option<Rc<[Size]>> {
         match (&self.integers, self.axes.as_deref()) {
             (Some(integers), _) => Some(integers.clone()),

@@ -38,8 +38,8 @@ impl Pending {
 #[derive(Clone)]
 pub(super) struct Dependence {
     pub(super) call: Arc<Pending>,
-    /// Whether the value only depends on state of the call, which the call leaves unchanged if a
-    /// check fails. The failure is then reported once, and the value can be read afterwards.
+    /// Whether the value depends only on state that the call leaves unchanged if a check fails. The
+    /// failure is then reported once, and the value can be read afterwards.
     pub(super) is_kept: bool,
 }
 

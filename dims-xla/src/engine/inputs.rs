@@ -96,7 +96,9 @@ impl Given<'_> {
         let (mut number, splits) = (first, self.splits);
         let own = self.pjrt.put_parts(value, self.mesh, &mut |tensor| {
             number += 1;
-            Ok(splits.get(number - 1).cloned().unwrap_or_else(|| vec![None; tensor.axes.len()]))
+            // (A value may have other tensors than the recorded one, which is an error later.)
+            let split = splits.get(number - 1).filter(|split| split.len() == tensor.axes.len());
+            Ok(split.cloned().unwrap_or_else(|| vec![None; tensor.axes.len()]))
         })?;
         self.add_all(&own)
     }
@@ -107,7 +109,7 @@ impl Given<'_> {
 /// devices or on the host, and is borrowed.
 #[diagnostic::on_unimplemented(
     message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
-    label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"
+    label = "expected a value on devices where the function takes a value, and a reference to a value on devices or on the host where it takes a reference"
 )]
 pub trait DeviceInputs<In> {
     /// Adds the arguments.

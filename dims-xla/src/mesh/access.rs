@@ -6,8 +6,8 @@ use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::trace::NodeAxis;
 use typed_dims_kernels::trace::saved::{SavedPlace, SavedTable};
 
-/// A tensor in the memory of a value. Most values have one piece. The gradients of attention have a
-/// piece for each tensor that the operands read.
+/// A tensor in the memory of a value. Most values have one piece. The gradients of attention are
+/// one value, with a piece for each gradient.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// The offset of its first element.

@@ -1,4 +1,5 @@
-//! The work of steps as loops over operands and results.
+//! The work of steps as loops over operands and results. Here, a sum is any reduction over loops,
+//! such as a maximum.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;

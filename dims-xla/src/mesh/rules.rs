@@ -102,7 +102,7 @@ pub(crate) const fn check<P: Parameters, R: ShardRules>(role: &str) {
     }
 }
 
-/// Fails to compile if two dims of an input or a result are split along one mesh axis.
+/// Fails to compile if two dims of a tensor in an input or a result are split along one mesh axis.
 #[track_caller]
 pub(crate) const fn check_program<In: Parameters, Out: Parameters, R: ShardRules>() {
     check::<In, R>("the input");

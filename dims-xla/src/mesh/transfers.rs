@@ -55,7 +55,7 @@ impl Tracer<'_> {
         self.values[value].pieces[piece].len() * dtype.bytes() / parts.max(1)
     }
 
-    /// Adds the transfers for sums over split loops.
+    /// Adds the transfers for sums and other reductions over split loops.
     pub(super) fn sums(
         &mut self,
         value: usize,

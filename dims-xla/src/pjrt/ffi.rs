@@ -439,7 +439,7 @@ impl Api {
             && unsafe { (*arguments.attributes).struct_size } == size_of::<NamedValue>();
         for index in 0..if is_known { arguments.num_attributes } else { 0 } {
             // SAFETY: The plugin returns an array of this length that lives as long as the process.
-            // Its elements have the size of ours.
+            // Its elements have the size of `NamedValue`.
             let value = unsafe { &*arguments.attributes.add(index) };
             // SAFETY: The type says which field of the union is set, and the pointers in it are
             // valid for `value_size` elements. The name is valid for `name_size` bytes.
@@ -797,7 +797,8 @@ fn dims(sizes: &[usize]) -> Result<Vec<i64>, XlaError> {
 }
 
 /// The number of bytes from the start of the first element to the end of the last one at these
-/// strides. `None` if a stride is negative or the number is too large.
+/// strides: 0 if there are no elements. Otherwise, `None` if a stride is negative or the number is
+/// too large.
 fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
     if sizes.contains(&0) {
         return Some(0);

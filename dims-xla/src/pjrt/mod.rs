@@ -558,7 +558,7 @@ pub struct MemoryStats {
 mod tests {
     use super::*;
 
-    /// Without a plugin for the CPU, or if it cannot be linked, this test does nothing.
+    /// Without a plugin for the CPU, or if its file cannot be hard-linked, this test does nothing.
     #[test]
     fn links_to_a_plugin_are_one_plugin() {
         let Ok(pjrt) = Pjrt::find_with(PjrtOptions::new().platform("cpu")) else { return };

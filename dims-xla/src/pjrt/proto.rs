@@ -274,7 +274,7 @@ pub(super) struct Hlo<'a>(&'a [u8]);
 
 impl<'a> Hlo<'a> {
     /// Reads a program in the format that the plugin reports. `None` if the format is neither `hlo`
-    /// nor `hlo_with_config`, or if the bytes contain no program.
+    /// nor `hlo_with_config`, or if it is the latter and the bytes contain no program.
     pub(super) fn new(format: &str, bytes: &'a [u8]) -> Option<Hlo<'a>> {
         match format {
             "hlo" => Some(Hlo(bytes)),
@@ -320,7 +320,7 @@ impl<'a> Hlo<'a> {
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
                 if opcode != kind && ["all-gather", "collective-permute"].contains(&kind) {
                     // These start instructions return their operands, their results, and perhaps
-                    // numbers for the device.
+                    // `u32` contexts.
                     let operands = numbers(instruction, 36).len().min(outputs.len());
                     outputs.drain(..operands);
                     outputs.truncate(operands);

@@ -243,7 +243,7 @@ impl Lower<'_> {
 
 /// The windows of a place: pairs of loops along one axis. `fits` checks whether loops can be the
 /// positions and the taps of a window. `None` if there is no window, if the loops may leave an
-/// axis, or if the loops along an axis are neither a single loop nor a window.
+/// axis, or if several loops along an axis are not a window.
 fn windows(
     place: &SavedPlace,
     shape: &[usize],

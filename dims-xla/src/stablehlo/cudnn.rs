@@ -119,7 +119,7 @@ impl Lower<'_> {
         let mut operand = |at: usize, sequence: usize, feature: usize| -> Result<Value, XlaError> {
             let field = &own.operands[at];
             let operand: SavedOperand =
-                self.plain_half(field, field.program.result).expect("the roles need the result").clone();
+                self.plain_half(field, field.program.result).expect("`roles` found the operand").clone();
             let value = self.operand_elements(field, &operand, &roles.order(sequence, feature))?;
             Ok(self.as_cudnn(&value, &own.operands[0].sizes, roles, sequence, feature))
         };

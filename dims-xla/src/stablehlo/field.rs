@@ -141,18 +141,10 @@ impl Lower<'_> {
                     value.ok_or_else(|| self.refused(format!("there is no `{}` in StableHLO", op.0)))?
                 }
                 SavedInstruction::Binary(op, left, right) => {
-                    let is_unsigned = self.is_unsigned(field, *left);
+                    // (Programs flip the top bits of unsigned integers that they compare.)
                     let a = self.register(field, *left, loops, known)?;
                     let b = self.register(field, *right, loops, known)?;
-                    let value = match (is_unsigned, op.0.as_str()) {
-                        (true, "Lt" | "Le" | "Gt" | "Ge" | "Maximum" | "Minimum") => {
-                            let unsigned = |value: &Value| self.body.bits(value, DType::U64);
-                            self.body
-                                .apply_binary(op, &unsigned(&a), &unsigned(&b))
-                                .map(|value| self.body.loaded(&value))
-                        }
-                        _ => self.body.apply_binary(op, &a, &b),
-                    };
+                    let value = self.body.apply_binary(op, &a, &b);
                     value.ok_or_else(|| self.refused(format!("there is no `{}` in StableHLO", op.0)))?
                 }
                 SavedInstruction::Select(condition, a, b) => {

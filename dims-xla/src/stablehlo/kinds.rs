@@ -10,7 +10,7 @@ use crate::mesh::jobs::trailing;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
-/// The streams of the library's random generator.
+/// Streams of the library's random generator.
 mod stream {
     pub(super) const UNIFORM: u64 = 0;
     pub(super) const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;

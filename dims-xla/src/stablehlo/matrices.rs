@@ -7,7 +7,8 @@ use typed_dims_kernels::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use typed_dims_kernels::program::code::DType;
 
 impl Lower<'_> {
-    /// The single result of a step on matrices. Each operand has one axis in memory order.
+    /// The single result of a step on matrices. Each operand has one axis: matrix after matrix, row
+    /// by row.
     pub(super) fn matrices(
         &mut self,
         work: MatrixWork,
@@ -16,7 +17,8 @@ impl Lower<'_> {
     ) -> Result<Value, XlaError> {
         let MatrixSizes { batch, rows, columns, right } = sizes;
         let a = self.body.reshape(&operands[0], &[batch, rows, columns]);
-        // Where the host returns an error, the result has elements that are not finite.
+        // Where the host returns an error, the result has elements that are not finite. (Exceptions
+        // are 1 x 1 matrices: the factor of 0 can be 0, and division by infinity gives 0.)
         let (found, what) = match work {
             MatrixWork::Cholesky => {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));

@@ -81,7 +81,11 @@ const INLINE: usize = 1 << 10;
 ///
 /// # Errors
 ///
-/// Returns an error if a step has no lowering. The error names the step.
+/// Returns an error if a step has no lowering. The error names the step's operation.
+///
+/// # Panics
+///
+/// Panics if an index in `donated` is not less than the number of inputs.
 pub fn lower(program: &EngineProgram, options: Options, donated: &[usize]) -> Result<Module, XlaError> {
     lower_with(program, options, donated, None)
 }

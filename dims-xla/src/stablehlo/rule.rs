@@ -388,8 +388,8 @@ impl Lower<'_> {
             true => body.pad_axis(value, fill, along, -step, step),
             false => body.pad_axis(value, fill, along, step, -step),
         };
-        // Padded to one factor for each element: the factor between it and the element before it, in
-        // the direction of the recurrence.
+        // Padded to one factor for each element: the factor between it and the element before it,
+        // in the direction of the recurrence.
         let mut factors = factors.map(|own| match backward {
             true => body.pad_axis(&own, &zero, along, 0, 1),
             false => body.pad_axis(&own, &zero, along, 1, 0),

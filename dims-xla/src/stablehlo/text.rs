@@ -114,7 +114,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Whether a slice has one position along an axis.
+    /// Whether an axis is a selected axis or a batch axis.
     fn takes(&self, axis: usize) -> bool {
         self.selected.contains(&axis) || self.batch.iter().any(|own| own.1 == axis)
     }

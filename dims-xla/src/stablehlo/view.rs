@@ -199,7 +199,8 @@ impl Body {
         self.gather(&flat, &indices, &Lookup { offset: &[], selected: &[0], batch: &[] })
     }
 
-    /// Elements of loops, added into zeros of a shape. No loop with several positions has stride 0.
+    /// Elements along loops, added into zeros of a shape. No loop with several positions has
+    /// stride 0.
     pub(super) fn placed(&self, elements: &Value, offset: isize, loops: &[Loop], shape: &[usize]) -> Value {
         if elements.len() == 0 || shape.contains(&0) {
             return self.zeros(elements.dtype, shape);

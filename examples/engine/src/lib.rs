@@ -172,7 +172,8 @@ impl StepLoss {
     ///
     /// # Errors
     ///
-    /// Returns an error if XLA reports one.
+    /// Returns an error if XLA reports one, or if a check of a step failed: for example, an index
+    /// was out of range.
     pub fn read(self) -> Result<f32, XlaError> {
         Ok(match self {
             StepLoss::Cpu(loss) => loss.order(()),
@@ -203,7 +204,7 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error if XLA reports one.
+    /// On XLA, returns an error if the call of the step does: see [`Run::call`].
     ///
     /// # Panics
     ///
@@ -227,7 +228,7 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error if XLA reports one.
+    /// Returns an error if XLA reports one, or if a check of a step failed.
     ///
     /// # Panics
     ///

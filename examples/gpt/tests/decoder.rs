@@ -37,7 +37,7 @@ fn gpt() -> Gpt {
 fn corpus() -> (Vocabulary, Corpus) {
     let text = "the cat sat on the mat and the dog sat on the log. ".repeat(20);
     let vocabulary = Vocabulary::of(&text);
-    let ids = vocabulary.encode(&text).expect("the text has the characters of the vocabulary");
+    let ids = vocabulary.encode(&text).expect("the vocabulary has all characters of the text");
     (vocabulary, Corpus::new(ids))
 }
 

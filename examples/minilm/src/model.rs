@@ -126,7 +126,7 @@ impl Encoder<'_> {
         self.embeddings.words.size(Width)
     }
 
-    /// The embedding of each sentence, of length 1.
+    /// The embedding of each sentence, scaled to length 1.
     pub fn encode(&self, tokens: &Tokens) -> Tensor<f32, (Batch, Width)> {
         let mut x = self.embeddings.of(tokens);
         for layer in &self.layers {

@@ -51,9 +51,9 @@ impl NormalConv {
         self.norm.apply_in(&made.rename(Made, Channel).eval(), (Example, Row, Column), mode)
     }
 
-    /// Updates the running moments with the next item of `moments`, the moments of a batch in each
-    /// layer. Call this method on the layers in the order in which [`apply`](NormalConv::apply) was
-    /// called.
+    /// Updates the running moments with the next item of `moments`, which yields the moments of a
+    /// batch layer by layer. Call this method on the layers in the order in which
+    /// [`apply`](NormalConv::apply) was called.
     pub fn remember(&mut self, moments: &mut impl Iterator<Item = Moments>) {
         self.norm.remember(&moments.next().expect("each layer has recorded its moments"));
     }

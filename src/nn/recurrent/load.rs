@@ -1,4 +1,4 @@
-//! Recurrent networks from files, under the names that PyTorch gives their weights.
+//! Loads recurrent networks from files in which the weights have PyTorch's names.
 
 use super::{BiGru, BiGruStack, BiLstm, BiLstmStack, Gru, GruGate, GruStack, Lstm, LstmGate, LstmStack};
 use crate::file::Stored;

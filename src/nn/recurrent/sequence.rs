@@ -39,8 +39,8 @@ where
 {
 }
 
-/// The second dim of the features of a cell from the features `I` to the features `H`. It must
-/// differ from `I` and `H`.
+/// A second dim for the features `H` of a cell whose input has the features `I`. It must differ
+/// from `I` and `H`.
 pub trait SecondOf<I, H>: AnyDim {}
 
 impl<I: AnyDim, H: AnyDim, N: AnyDim> SecondOf<I, H> for N

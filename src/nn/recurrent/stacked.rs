@@ -65,7 +65,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If the weights do not fit into memory.
+            /// If `N` has a static size other than the size of `hidden`, or if the weights do not
+            /// fit into memory.
             #[track_caller]
             pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
             where
@@ -85,8 +86,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If a dim has different sizes in two of `x`, the states and the weights, or if `time`
-            /// has size 0.
+            /// If a dim has different sizes in two of `x`, the states and the weights, if `time`
+            /// has size 0, or if `B` has a static size other than twice the size of `H`.
             apply() {} Always
         }
         networks! { @both $both $gate $state
@@ -133,7 +134,8 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If `layers` is 0, or if the weights do not fit into memory.
+            /// If `layers` is 0, if `N` has a static size other than the size of `hidden`, or if
+            /// the weights do not fit into memory.
             #[track_caller]
             pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
             where
@@ -200,7 +202,9 @@ macro_rules! networks {
             ///
             /// # Panics
             ///
-            /// If `layers` is 0, or if the weights do not fit into memory.
+            /// If `layers` is 0, if `N` has a static size other than the size of `hidden`, if `B`
+            /// has a static size other than twice that size, or if the weights do not fit into
+            /// memory.
             #[track_caller]
             pub fn new(inputs: Of<I>, hidden: Of<H>, layers: usize, seed: u64) -> Self
             where
@@ -223,7 +227,8 @@ macro_rules! networks {
             /// # Panics
             ///
             /// If a dim has different sizes in two of `x`, the states and the weights, if `time`
-            /// has size 0, or if the number of states is not the number of layers.
+            /// has size 0, if the number of states is not the number of layers, or if `B` has a
+            /// static size other than twice the size of `H`.
             apply() {} Always
         }
         networks! { @both_stack $both_stack $gate $state

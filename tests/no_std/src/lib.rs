@@ -33,7 +33,7 @@ roles! {
     pub struct Time;
 }
 
-/// `softmax(q k / 2) v` for each head, over the keys up to the token's own.
+/// `softmax(q k / 2) v` for each head, over the keys up to the token's position.
 pub fn causal_attention(
     q: &Tensor<f32, (Token, Head, Width)>,
     k: &Tensor<f32, (Key, Head, Width)>,
@@ -93,8 +93,8 @@ pub fn complaint() -> String {
     format!("{}", error.expect_err("the sizes differ"))
 }
 
-/// Computes large results. In a `std` build, their memory comes from the pool, and several threads
-/// compute them.
+/// Computes large results. With the feature `std`, dropped results return their memory to a pool;
+/// with `rayon`, several threads compute the product.
 pub fn large() -> f64 {
     dims!(i = 300, j = 300, k);
     let a = rand::<f64, _>((i, j), 1);

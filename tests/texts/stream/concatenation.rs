@@ -49,7 +49,7 @@ fn sizes_are_checked() {
     dims! { pub struct Three = 3; }
     let x = abc_along_a();
     let short = x.slice(B, 1..);
-    let error = Stream::try_concat(C, [&x, &short]).unwrap_err();
+    let error = Stream::try_concat(C, [&x, &x, &short]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "parts of a concatenation along `C` differ: [A!=2 B=3 C=4] and [A!=2 B=2 C=4]"

@@ -74,8 +74,8 @@ fn unflattened_into_two_the_second_is_the_data_dimension() {
 #[test]
 fn strides_of_static_and_other_sizes() {
     let x = numbers().into_tensor((A, B, known::C)).stream((A, B, known::C), A);
-    // The axes after the data dimension are `B`, whose size is not static, and `C`, whose size is
-    // 4 = 2 * 2.
+    // The axes after the data dimension are `B`, whose size is not static, and `known::C`, whose
+    // size is 4 = 2 * 2.
     dims! { pub struct Two = 2; pub struct Due = 2; }
     let y: Stream<i64, (One, A, Two, B, Uno, Due), A> = x.reshape((One, A, Two, B, Uno, Due));
     assert_eq!(y.to_array().into_shape_with_order((2, 3, 4)).unwrap(), numbers());

@@ -91,7 +91,7 @@ macro_rules! of_integers {
                     (x.argmax(In), x.argmin(In), x.max(In), x.min(In)),
                     (values, at),
                     (x.cumsum(In), (x * x).eval(), (x / 3 as $t).eval(), (x % 3 as $t).eval()),
-                    (x.cast::<f32>().eval(), x.cast::<i8>().eval(), x.ge(2 as $t).any(Row).eval()),
+                    (x.cast::<f32>().eval(), x.cast::<i8>().eval(), x.ge(2 as $t).eval(), x.maximum(2 as $t).eval()),
                 )
             };
             let program = record(f, &numbers(3)).unwrap();

@@ -96,7 +96,7 @@ pub fn conv2d(bench: &mut Bench) {
                 }
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, 8 * 64 * PLANE, write) };
         Array4::from_shape_vec((8, 64, 54, 54), out).expect("the sizes fit")
     });

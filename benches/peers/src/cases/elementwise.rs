@@ -51,21 +51,22 @@ pub fn affine_relu(bench: &mut Bench) {
                 plain::affine_relu(&elements[at * 56 * 56..][..56 * 56], scale[channel], bias[channel], out);
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((16, 64, 56, 56), out).expect("the sizes fit")
     });
 }
 
-/// Resizes `out` to `len` elements without clearing them.
+/// Resizes `out` to `len` elements without clearing them, and passes them to `write`.
 ///
 /// # Safety
 ///
-/// `write` must write all elements, and read none before it has written it.
+/// `write` must write every element, and must not read an element before writing it.
 #[allow(clippy::uninit_vec)]
 pub unsafe fn fill(out: &mut Vec<f32>, len: usize, write: impl FnOnce(&mut [f32])) {
     out.reserve_exact(len);
-    // SAFETY: the memory is reserved, every bit pattern is an `f32`, and `write` writes all elements.
+    // SAFETY: the memory is reserved, every bit pattern is an `f32`, and `write` writes all
+    // elements.
     unsafe { out.set_len(len) };
     write(out);
 }
@@ -83,7 +84,7 @@ fn rows(threads: usize, x: &Array2<f32>, each: impl Fn(&[f32], &mut [f32]) + Syn
             }
         });
     };
-    // SAFETY: the chunks are all elements, and `each` writes a row.
+    // SAFETY: the chunks cover all elements, and `each` writes a whole row.
     unsafe { fill(&mut out, x.len(), write) };
     Array2::from_shape_vec(x.raw_dim(), out).expect("the sizes fit")
 }

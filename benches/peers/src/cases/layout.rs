@@ -47,7 +47,7 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
                 }
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((batch, channels, height, width), out).expect("the sizes fit")
     });
@@ -115,7 +115,7 @@ pub fn pixel_shuffle(bench: &mut Bench) {
                 }
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((8, 64, 128, 128), out).expect("the sizes fit")
     });
@@ -155,7 +155,7 @@ pub fn transpose(bench: &mut Bench) {
                 plain::transpose_band(elements, N, N, at * N / threads, out);
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, N * N, write) };
         Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });

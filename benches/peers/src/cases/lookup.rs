@@ -1,4 +1,4 @@
-//! Dims as values: rows selected by index, masks, distances.
+//! Dims as values: rows selected by index, masks, relative positions.
 
 use crate::bench::{Bench, candle, candle_ids};
 use crate::gemms::products;
@@ -105,7 +105,7 @@ pub fn triu(bench: &mut Bench) {
                 }
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { super::elementwise::fill(&mut out, N * N, write) };
         Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });

@@ -50,7 +50,7 @@ pub fn l1_distances(bench: &mut Bench) {
                 }
             });
         };
-        // SAFETY: the chunks that are written are all elements.
+        // SAFETY: the chunks that are written cover all elements.
         unsafe { fill(&mut out, 512 * 512, write) };
         Array2::from_shape_vec((512, 512), out).expect("the sizes fit")
     });

@@ -18,8 +18,8 @@ use kernels::scalar::Real;
 /// The number of positional axes of two tensors that are broadcast together.
 type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>;
 
-/// The elements of two tensors, combined by `O` to elements of type `T`; `U` is the union of their
-/// dims.
+/// The elements of two tensors, combined by `O` into elements of type `T`; `U` is the union of
+/// their dims.
 type Both<'a, O, T, A, B, U> =
     Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
 

@@ -9,7 +9,7 @@ use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use kernels::ops;
-use kernels::reduce::Reducer;
+use kernels::reduce::{Reducer, reducers};
 use kernels::scalar::{Num, Real};
 use num_traits::Float;
 
@@ -50,6 +50,31 @@ fn quotient<T: Real, X: Dims, R: Rank>(
     eval(Named::<T, X, R, _>::from_expr(quotient))
 }
 
+/// The mean of `values` over the positions where `expr` is not NaN. `values` is NaN at the others.
+///
+/// Half precisions cannot count far, and their sums overflow early. So their mean is the mean over
+/// all positions, divided by the share of the positions that count.
+#[track_caller]
+fn mean_over_numbers<A, D, X>(
+    values: &impl Expr<Elem = A::Elem>,
+    expr: &A::Expr,
+) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    if const { size_of::<A::Elem>() == 2 } {
+        let numbers = Unary { op: ops::NanTo(Num::ZERO), a: values };
+        let is_nan = Unary { op: ops::IsNan, a: expr };
+        let counts = Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) };
+        let mean = reduce::<NumbersOf<A, _>, D, X, _>(&numbers, reducers::Mean, Empty::Allowed)?;
+        let share = reduce::<NumbersOf<A, _>, D, X, _>(&counts, reducers::Mean, Empty::Allowed)?;
+        return quotient(mean, &share);
+    }
+    quotient(sum_of_numbers::<A, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
+}
+
 #[track_caller]
 pub(super) fn mean_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
@@ -57,7 +82,7 @@ where
     D: DimList,
     X: Dims,
 {
-    quotient(sum_of_numbers::<A, D, X>(&expr)?, &count_of_numbers::<A, D, X>(expr)?)
+    mean_over_numbers::<A, D, X>(&expr, expr)
 }
 
 #[track_caller]
@@ -67,11 +92,10 @@ where
     D: DimList,
     X: Dims,
 {
-    let count = count_of_numbers::<A, D, X>(expr)?;
-    let mean = quotient(sum_of_numbers::<A, D, X>(&expr)?, &count)?;
+    let mean = mean_over_numbers::<A, D, X>(&expr, expr)?;
     let distance = Binary { op: ops::Sub, a: expr, b: &mean.expr };
     let squares = Unary { op: ops::Square, a: distance };
-    quotient(sum_of_numbers::<A, D, X>(&squares)?, &count)
+    mean_over_numbers::<A, D, X>(&squares, expr)
 }
 
 /// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is

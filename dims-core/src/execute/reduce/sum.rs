@@ -57,7 +57,7 @@ impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
         && !B::KEYS.has(A::KEYS);
 }
 
-/// Whether the sum is a contraction whatever the sizes are, so that no fused loop over the product
+/// Whether the sum is a contraction whenever no size is 0, so that no fused loop over the product
 /// is compiled.
 ///
 /// A contraction stores computed factors. A computed left factor is often small, but a computed

@@ -25,7 +25,7 @@ pub(super) fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize])
 
 /// The node of a result that holds the elements of one field, contiguous in an order of its loops.
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers pass a pointer on")]
+#[expect(clippy::boxed_local, reason = "`mapped` passes its box on")]
 pub(super) fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
     let place = StridedPlace::contiguous(&own.field.sizes, order);
     let axes = own.axes(order);
@@ -94,7 +94,8 @@ pub(super) fn new_node(dtype: DType, len: usize, step: NodeStep, axes: Option<No
     node
 }
 
-/// The field with zeros wherever a later element is written to the same position.
+/// The field, with zero in place of each element that a later one (in this order of the loops)
+/// would overwrite.
 pub(super) fn last_of_each(
     field: &Field,
     strides: &[isize],

@@ -100,7 +100,8 @@ pub enum Fault {
         size: usize,
         /// The size that it already has.
         first: usize,
-        /// The array that this size is from. `None` if the size was given or is static.
+        /// The array that this size is from. `None` if the size was given, is static, or is that of
+        /// the tensor to load into.
         from: Option<String>,
     },
 }

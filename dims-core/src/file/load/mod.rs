@@ -19,7 +19,7 @@ use super::error::FileError;
 use super::names::{AxisName, one};
 use super::safetensors::SafetensorsReader;
 use crate::creation::create::Chained;
-use crate::error::DimError;
+use crate::error::{DimError, SizeFrom};
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::operators::nn::bias::NoBias;
 use crate::storage::{Evaluated, View};
@@ -78,12 +78,21 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     ///
-    /// If a dim has no size.
+    /// If a dim has no size, or has another size in an earlier call.
     pub fn with(mut self, dims: impl DimList) -> Result<Self, DimError> {
         let mut failed = None;
-        dims.each(|dim| match dim.size() {
-            Some(size) => self.sizes.push(Known { dim: dim.key(), size, from: None }),
-            None => failed = Some(DimError::Unsized { dim: dim.name }),
+        dims.each(|dim| {
+            let Some(size) = dim.size() else {
+                failed = Some(DimError::Unsized { dim: dim.name });
+                return;
+            };
+            match self.sizes.iter().find(|known| known.dim.same(&dim.key()) && known.size != size) {
+                Some(known) => {
+                    let of = |size| SizeFrom { dim: dim.name, size, origin: None };
+                    failed = Some(DimError::two_sizes(of(known.size), of(size)));
+                }
+                None => self.sizes.push(Known { dim: dim.key(), size, from: None }),
+            }
         });
         failed.map_or(Ok(self), Err)
     }
@@ -519,12 +528,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        let elements = in_place(bytes, foreign).map_err(|why| FileError::NotInPlace {
-            tensor: String::new(),
-            why,
-            path: None,
-        })?;
-        Ok(Named::from_expr(View::in_order(elements, order, sizes)))
+        Ok(Named::from_expr(View::in_order(in_place(bytes, foreign)?, order, sizes)))
     }
 }
 

@@ -131,7 +131,7 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let elements = walk_slices(each_part(of, |of| &of[..]), path, walk)?;
-        Ok(elements.try_into().ok().expect("there is an element for each"))
+        Ok(elements.try_into().ok().expect("the lengths are equal"))
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(

@@ -161,8 +161,8 @@ pub trait SizedOperands {
     /// The unbound axes.
     fn open_axes(&self) -> Axes;
 
-    /// Gives the loop variable `dim` the size of axis `at` of `rank`. (It is not called `size`,
-    /// because tensors have a method of this name.)
+    /// Gives the loop variable `dim` the size of axis `at`. The operand must have `rank` unbound
+    /// axes. (The method is not called `size`, because tensors have a method of this name.)
     #[panicking_twin]
     fn try_size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
         let axes = self.open_axes();

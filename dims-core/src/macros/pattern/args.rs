@@ -175,7 +175,7 @@ pub trait ValueList<T: Element> {
     /// Copies each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
-    /// The first two operands, if [`lent`](ValueList::lent) returns both.
+    /// The first two operands, if both meet the conditions of [`lent`](ValueList::lent).
     fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         None
     }

@@ -13,14 +13,14 @@ pub const MOST: usize = 12;
 pub struct Pattern {
     /// The pattern as it was written, for messages.
     pub(crate) text: &'static str,
-    /// The names of the axes. The name of an anonymous axis is its number, `3`.
+    /// The axes as written: a name, a number such as `3`, or `_`.
     pub(crate) axes: &'static [&'static str],
     /// The axes of each operand.
     pub(crate) inputs: &'static [&'static [Slot]],
     /// The axes of the result.
     pub(crate) output: &'static [Slot],
-    /// The part of an operand that each part of the result is copied from, if some axes are
-    /// concatenations (`w1 + w2`).
+    /// The part of an operand that each part of the result is copied from, if the call joins or
+    /// splits arrays (`w1 + w2`).
     pub(crate) pieces: &'static [Piece],
     /// Which axes are loops of the result, and which are reduced. `None` if this depends on the
     /// operands (`...`) or on the part of the result (`w1 + w2`), or if there are too many axes.
@@ -275,7 +275,8 @@ impl Slot {
         false
     }
 
-    /// The terms of the group chosen by `choice`, which only matters for sums.
+    /// The terms of the group chosen by `choice`, which only matters for sums. Empty for `Axis` and
+    /// `Rest`.
     pub fn group(&self, choice: usize) -> &[Term] {
         match self {
             Slot::Rest | Slot::Axis(_) => &[],

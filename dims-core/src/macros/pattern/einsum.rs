@@ -156,15 +156,20 @@ fn run<T: Num, U: Dims>(
         supports: &|| supports::<T, U>(&layout, &shapes, values),
         factors: &|| factors::<T, U>(&layout, &shapes, values),
     };
-    let is_product = pattern.inputs.len() > 1 && layout.sizes.len() < MOST_AXES;
+    let factors = multiplies_in_pairs(&layout).then_some(factors);
     let data = summed(
         &AllOperands::of(values),
-        is_product.then_some(factors),
+        factors,
         RunLoops { sizes: &layout.sizes, rows: &rows },
         KeptLoops { kept: &kept, reduced: &reduced, len, count },
         &|at| loop_name::<U>(&layout, at),
     );
     Ok((data.map_err(|error| named(error, pattern, &sizes))?, sizes))
+}
+
+/// Whether the operands may be multiplied in pairs. Otherwise one loop computes the result.
+pub(super) fn multiplies_in_pairs(layout: &PatternLayout) -> bool {
+    layout.pattern.inputs.len() > 1 && layout.sizes.len() < MOST_AXES
 }
 
 #[cold]

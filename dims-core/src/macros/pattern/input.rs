@@ -111,7 +111,7 @@ pub trait Values {
         Ok(())
     }
 
-    /// The elements in memory, if the operand is memory without dims.
+    /// The elements in memory, if the operand is not a tensor.
     fn memory(&self) -> Option<&ArrayElements<'_, Self::Elem>> {
         None
     }

@@ -1,5 +1,5 @@
-//! Results that are copied from several arrays: a list, or the operands of a concatenation
-//! (`w1 + w2`).
+//! Results that are copied piece by piece: those of a list of arrays, and those of a call that
+//! joins or splits arrays (`w1 + w2`).
 
 use super::args::ValueList;
 use super::arrays::Arrays;
@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 /// The piece that copies a whole operand to the whole result.
 const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];
 
-/// Whether the result is copied from several arrays.
+/// Whether the result is copied piece by piece.
 pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) -> bool {
     !pattern.pieces.is_empty() || values.first_list().is_some()
 }

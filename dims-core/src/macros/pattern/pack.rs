@@ -74,7 +74,7 @@ impl From<Vec<Vec<usize>>> for PackedShape {
     }
 }
 
-/// The rank of two arrays if it is the same, or [`RankDyn`].
+/// The rank that two arrays share, or [`RankDyn`].
 pub trait CommonRank<O>: AnyRank {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -335,7 +335,7 @@ pub trait AsPackedShape {
     type Shape: AsPackedShape;
     #[doc(hidden)]
     fn shape(&self) -> &Self::Shape;
-    /// The sizes for an axis `*` of `size` elements.
+    /// The sizes of the `*` axes of each array, for a joined axis of `size` elements.
     #[doc(hidden)]
     fn parts(&self, size: usize, pattern: &PackPattern) -> Result<Cow<'_, [Vec<usize>]>, DimError>;
 }

@@ -2,7 +2,7 @@
 
 use super::args::{Args, ValueList, unify};
 use super::data::{GivenSize, Pattern};
-use super::einsum::supports;
+use super::einsum::{multiplies_in_pairs, supports};
 use super::layout::PatternLayout;
 use crate::error::DimError;
 use alloc::borrow::ToOwned;
@@ -42,7 +42,8 @@ pub struct PathStep {
     pub size: f64,
 }
 
-/// The path of an einsum over these operands. No product is computed.
+/// The path of an einsum over these operands. No product is computed. There are no steps if one loop
+/// computes the result: for a single operand, or for 128 axes or more.
 pub fn einsum_path<T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
@@ -51,14 +52,20 @@ pub fn einsum_path<T: Num, L: Args<T>>(
     let mut values = operands.values();
     values.settle()?;
     let (shapes, layout) = unify::<T, L::Dims>(pattern, given, &values)?;
-    let mut sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
     let kept = layout.order(pattern.output);
+    let (mut sets, products) = if multiplies_in_pairs(&layout) {
+        let sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
+        let products = path(&sets, &layout.sizes, &kept);
+        (sets, products)
+    } else {
+        Default::default()
+    };
     let all = |axes: AxisSet| {
         let within = (0..layout.sizes.len()).filter(|&axis| axes >> axis & 1 == 1);
         within.map(|axis| layout.sizes[axis] as f64).product::<f64>()
     };
     let mut steps = Vec::new();
-    for (i, j, product) in path(&sets, &layout.sizes, &kept) {
+    for (i, j, product) in products {
         let (b, a) = (sets.remove(j), sets.remove(i));
         sets.push(product);
         let shown = format!("{},{}->{}", names(&layout, a), names(&layout, b), names(&layout, product));

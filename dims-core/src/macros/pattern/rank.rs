@@ -16,9 +16,9 @@ use ndarray::{ArrayD, Dimension, IxDyn};
 pub trait AnyRank: 'static {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// This number plus 1.
+    /// This number plus 1, but at most [`Rank26`].
     type Next: AnyRank;
-    /// This number plus `N`.
+    /// This number plus `N`, but at most [`Rank26`].
     type With<N: Rank>: AnyRank;
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
@@ -126,8 +126,8 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// Like `build`, but if a recorded step computed the elements and the result is not a tensor,
-    /// returns an error that names the operation.
+    /// Like `build`, but if the elements are traced and the result is not a tensor, returns an
+    /// error that names the operation.
     #[doc(hidden)]
     fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }

@@ -4,6 +4,7 @@ use super::data::{GivenSize, Pattern, Slot, Term};
 use crate::error::DimError;
 use crate::types::dim::DimRef;
 use alloc::borrow::ToOwned;
+use alloc::string::String;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -26,7 +27,7 @@ pub struct Solved {
 }
 
 impl Solved {
-    /// The size of a group.
+    /// The size of a group, or `None` if it overflows.
     #[inline]
     pub fn group(&self, terms: &[Term]) -> Option<usize> {
         let size = |total: usize, term: &Term| match term {
@@ -137,20 +138,37 @@ impl Solver<'_> {
         Ok(())
     }
 
+    /// The error for an axis whose size is not 1, where the pattern has `1` or `()`.
     #[cold]
-    fn conflict(&self, axis: usize, size: usize, operand: usize) -> DimError {
+    fn not_one(&self, size: usize, operand: usize) -> DimError {
+        DimError::AxisConflict {
+            axis: "1",
+            first: 1,
+            first_place: self.place(usize::MAX),
+            second: size,
+            second_place: self.place(operand),
+            pattern: self.pattern.text,
+        }
+    }
+
+    /// The source of a size: an operand, or `usize::MAX` for a size that is given.
+    fn place(&self, operand: usize) -> String {
         let inputs = self.pattern.inputs.len();
-        let place = |operand: usize| match operand {
+        match operand {
             usize::MAX => "as given".to_owned(),
             operand if inputs > 1 => format!("in operand {}", operand + 1),
             _ => "in the operand".to_owned(),
-        };
+        }
+    }
+
+    #[cold]
+    fn conflict(&self, axis: usize, size: usize, operand: usize) -> DimError {
         DimError::AxisConflict {
             axis: self.pattern.axes[axis],
             first: self.solved.axes[axis],
-            first_place: place(self.from[axis]),
+            first_place: self.place(self.from[axis]),
             second: size,
-            second_place: place(operand),
+            second_place: self.place(operand),
             pattern: self.pattern.text,
         }
     }
@@ -212,6 +230,7 @@ impl Solver<'_> {
         match unknown {
             None if left == 0 => Ok(true),
             None if sum => Err(self.split(slot, size, "the sum of the sizes differs")),
+            None if matches!(groups, [[]]) => Err(self.not_one(size, operand)),
             None => Err(self.split(slot, size, "the product of the sizes differs")),
             Some((_, 0)) => {
                 let why = "the other sizes multiply to 0, so the unknown one cannot be found";

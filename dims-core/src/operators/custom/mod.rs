@@ -116,9 +116,10 @@ pub trait ArrayOp<Args: 'static> {
     }
 
     /// The derivative of the operation. Without it, taking a gradient through the operation is an
-    /// error, unless its results are integers or `bool`s, which are constants. An operation with
-    /// complex results cannot have a derivative. Gradients with respect to arrays of integers or
-    /// `bool`s are ignored.
+    /// error, unless its results are `bool`s or integers of at most 64 bits, which are constants.
+    /// An operation with results of any other type that is not a float, such as complex numbers,
+    /// cannot have a derivative. Gradients with respect to arrays of integers or `bool`s are
+    /// ignored.
     ///
     /// The pull-back gives first derivatives. A directional derivative (`jvp`) calls it for each
     /// element of the result. For derivatives of higher order, use
@@ -261,10 +262,11 @@ impl<A: AsTensor + ?Sized> ApplyOp for A {}
 ///
 /// # Errors
 ///
-/// If the tensors have different sizes for a dim, if the results of single examples have different
-/// shapes, if the array that `batch` returns has the wrong number of axes or does not have one
-/// result for each example, or if there are no examples and no `batch`, so that the shape of a
-/// result is unknown.
+/// If the tensors have different sizes for a dim, if an index is out of range, if the results of
+/// single examples have different shapes, if the array that `batch` returns has the wrong number of
+/// axes or does not have one result for each example, if there are no examples and no `batch`, so
+/// that the shape of a result is unknown, or if the operation has no derivative, and a gradient or
+/// a recorded function traces a tensor.
 #[panicking_twin]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,

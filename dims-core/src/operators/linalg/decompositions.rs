@@ -112,8 +112,8 @@ pub trait Decompositions: Computable {
     ///
     /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
     /// form for equal singular values. As in PyTorch, gradients through the vectors can be infinite
-    /// or NaN if singular values are equal. The gradient through `s` is always defined.
-    /// (J. Townsend, 2016.)
+    /// or NaN if singular values are equal, or if one is 0 and the matrix is not square. The
+    /// gradient through `s` is always defined. (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;

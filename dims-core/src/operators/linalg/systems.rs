@@ -44,8 +44,8 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 
 /// Square matrices along two dims of a tensor: their inverses, determinants and Cholesky
 /// decompositions, and systems of equations. All other dims, and positional axes, are a batch. The
-/// methods run immediately. Several small real matrices of a batch may be computed at once. For larger and
-/// complex matrices, the crate `faer` is used.
+/// methods run immediately. Several small real matrices of a batch may be computed at once. For
+/// larger and complex matrices, the crate `faer` is used.
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`:
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim

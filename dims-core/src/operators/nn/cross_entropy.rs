@@ -111,7 +111,7 @@ where
 /// Weights of the classes `C`: a tensor of `T` whose only dim is `C`, or [`Unweighted`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have a weight for each class",
-    label = "expected a tensor of `{T}` with the dims `({C},)`, as the classes of the predictions"
+    label = "expected a tensor of `{T}` whose only dim is `{C}`, the dim of the classes"
 )]
 pub trait ClassWeights<T, C: Brand> {
     #[doc(hidden)]
@@ -136,7 +136,7 @@ impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeigh
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
     fn evaluate(self, count: usize, origin: Origin) -> Result<Option<Named<T, (C,)>>, DimError> {
-        // (`Take` along the classes does not compare their number with that of another operand.)
+        // (`Take` does not compare the number of weights with the number of classes.)
         let (weights, mut shape) = (self.into_named(), Shape::new::<(C,), Rank0>());
         shape.unify(0, count, origin)?;
         weights.unify(&mut shape)?;
@@ -175,8 +175,8 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
         self.each.try_sum(dims)
     }
 
-    /// The weighted mean along these dims: the sum of the losses over the sum of their weights.
-    /// This is PyTorch's mean. It is NaN if all targets are ignored.
+    /// The weighted mean along these dims: the sum of the losses divided by the sum of their
+    /// weights. This is PyTorch's mean. It is NaN if all targets are ignored.
     ///
     /// # Panics
     ///
@@ -298,7 +298,7 @@ where
 
 /// Converts a number to the element type.
 fn number<T: Real>(value: f64) -> T {
-    T::from(value).expect("a float can be any float, rounded")
+    T::from(value).expect("an `f64` can be rounded to any float type")
 }
 
 /// The error for a setting that is out of range.

@@ -139,7 +139,7 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) name: &'r str,
     /// Whether floats may be converted to another float type.
     pub(super) converting: bool,
-    /// The names of the tensors that the file has.
+    /// The names of the value's tensors that the file has.
     pub(super) taken: BTreeSet<String>,
     pub(super) faults: Vec<Fault>,
 }

@@ -55,8 +55,9 @@ impl MomentLayout {
 
     /// The first two moments are factors over the [two largest axes](factored_axes) of the
     /// parameter, if both axes have at least the size `least`: the first moment lacks the largest
-    /// axis, the second moment the other one. If a parameter is not factored, its first moment has
-    /// all axes, and its second moment is a scalar. Further moments have the axes of the parameter.
+    /// axis, the second moment the second largest. If a parameter is not factored, its first moment
+    /// has all axes, and its second moment is a scalar. Further moments have the axes of the
+    /// parameter.
     pub(super) fn factored(count: usize, least: usize) -> Self {
         MomentLayout { count, factored: Some(least) }
     }

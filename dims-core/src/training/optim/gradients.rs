@@ -161,6 +161,10 @@ impl<P: Parameters> Accumulator<P> {
     }
 
     /// The number of gradients added since the last [`take`](Accumulator::take).
+    ///
+    /// # Panics
+    ///
+    /// If the number depends on inputs of a recorded function.
     pub fn count(&self) -> u64 {
         self.count.get()
     }
@@ -170,7 +174,8 @@ impl<P: Parameters> Accumulator<P> {
     /// # Panics
     ///
     /// If the gradient differs from the earlier gradients in the length of a `Vec`, in whether an
-    /// `Option` is `None`, or in the size of a dim.
+    /// `Option` is `None`, or in the size of an axis, or if a copy of elements does not fit into
+    /// memory.
     #[panicking_twin(but = "differences are errors, after which the sum is unchanged")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
@@ -243,8 +248,9 @@ impl<P: Parameters> Average<P> {
     /// # Panics
     ///
     /// If the parameters differ from the earlier ones in the length of a `Vec`, in whether an
-    /// `Option` is `None`, or in the size of a dim, or if the decay is not from 0 to 1.
-    #[panicking_twin(but = "returns an error where that panics, and then leaves the average unchanged")]
+    /// `Option` is `None`, or in the size of an axis; if the decay is not between 0 and 1; or if a
+    /// copy of elements does not fit into memory.
+    #[panicking_twin(but = "differences and an invalid decay are errors, which leave the average unchanged")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {

@@ -145,10 +145,10 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// If a setting is out of range, such as the learning rate of this step; if the parameters and
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of a dim; if the state of a parameter does not fit it; if a frozen name or the pattern
-    /// of a group matches no parameter; or if the state or a copy of elements does not fit into
-    /// memory. On an error, no parameter is changed, unless a copy of elements does not fit.
-    #[panicking_twin(but = "settings and sizes that do not match are an error")]
+    /// size of an axis; if the state of a parameter does not fit it; if a frozen name or the
+    /// pattern of a group matches no parameter; or if the state or a copy of elements does not fit
+    /// into memory. On an error, no parameter is changed, unless a copy of elements does not fit.
+    #[panicking_twin(but = "invalid settings and sizes that do not match are errors")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters, with moments that are 0. Frozen parameters get no
@@ -207,6 +207,10 @@ pub trait Optimizer<P: Parameters> {
 
     /// The number of steps taken, read from the [tensor](State::step_count) that counts them. A
     /// parameter that was frozen or added later has taken fewer: see [`State::steps_of`].
+    ///
+    /// # Panics
+    ///
+    /// If the tensor depends on inputs of a recorded function.
     #[track_caller]
     fn steps(&self) -> u64 {
         self.state().steps()
@@ -214,6 +218,10 @@ pub trait Optimizer<P: Parameters> {
 
     /// The learning rate of the next step, as a number. For a tensor, use
     /// `optimizer.state().rate()`.
+    ///
+    /// # Panics
+    ///
+    /// If the number of steps depends on inputs of a recorded function.
     #[track_caller]
     fn rate(&self) -> f64 {
         self.state().schedule.at(self.steps())
@@ -269,7 +277,7 @@ pub trait Optimizer<P: Parameters> {
     /// If no parameter matches, each step is an error.
     ///
     /// ```
-    /// use typed_dims::optim::{AdamW, Sgd};
+    /// use typed_dims::optim::Sgd;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Feature; }
@@ -291,7 +299,8 @@ pub trait Optimizer<P: Parameters> {
     /// Like [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`.
     /// `is_member` is called at the first step of each parameter or in
     /// [`prepare`](Optimizer::prepare). Later steps use the same result, until a group is added or
-    /// the state is loaded. It is not an error if no parameter is a member.
+    /// the state is loaded or [restored](State::restore). It is not an error if no parameter is a
+    /// member.
     ///
     /// ```
     /// use typed_dims::optim::Sgd;

@@ -45,7 +45,7 @@ pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<
     /// parameter and the direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 
-    /// Computes the squared norm of the direction, with loops that are compiled in this crate.
+    /// The direction. The loops that compute its squared norm are compiled in this crate.
     fn direction(&self) -> &dyn DirectionSquares<K, M, 0>;
 }
 

@@ -27,8 +27,8 @@ use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
 /// A tensor of an optimizer's state for a parameter. It has the dims and sizes of the parameter;
-/// moments of [`Adafactor`](super::Adafactor) can lack some dims. Its elements are `f64` for a
-/// parameter of `f64`, and `f32` for all others.
+/// moments of [`Adafactor`](super::Adafactor) can lack some or all axes. Its elements are `f64` for
+/// a parameter of `f64`, and `f32` for all others.
 #[derive(Clone, Debug)]
 pub struct StateTensor {
     axes: StateAxes,
@@ -383,9 +383,9 @@ impl StateTensor {
 
     /// The same axes with the elements of a line, in the order of the axes.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// Panics if the line has another length.
+    /// If the line has another length, or if memory is short.
     pub(super) fn with_line(&self, line: StateLine) -> Result<Self, DimError> {
         let elements = match line {
             StateLine::F32(line) => StateElements::F32(elements_of(line)?),
@@ -395,7 +395,14 @@ impl StateTensor {
             StateElements::F32(data) => data.len(),
             StateElements::F64(data) => data.len(),
         };
-        assert_eq!(len(&elements), len(&self.elements), "an element for each position");
+        let (found, needed) = (len(&elements), len(&self.elements));
+        if found != needed {
+            let what = format!(
+                "the state of an optimizer has {needed} elements, not {found} (a program with dynamic dims cannot \
+                 return an optimizer)"
+            );
+            return Err(DimError::Shape { what });
+        }
         Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })
     }
 

@@ -1,4 +1,4 @@
-//! Applies a formula to the tensors of several values, in place.
+//! Applies a formula to the tensors of several values, changing those of the first in place.
 
 use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::{GroupSettings, is_in, listed};
@@ -84,7 +84,7 @@ pub struct StepPrograms {
     /// step, counted from 1.
     pub scalars: UpdateProgram,
     /// Computes the new parameter and its new moments from the scalars, the parameter, its
-    /// moments and its gradient.
+    /// moments and its gradient. In half precision, the last operand is the rounded parameter.
     pub update: UpdateProgram,
 }
 

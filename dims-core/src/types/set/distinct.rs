@@ -15,7 +15,7 @@ condition! {
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is named twice in `{L}`",
         label = "each dim can be named once here",
-        note = "a tensor has one axis for each dim: the second axis over the same set is its prime, `Prime<{D}>` as a type and `x.prime({D})` of a tensor; for another dim: `x.rename({D}, Other)`"
+        note = "a tensor has one axis for each dim: a second axis over the same indices is the dim's prime, `Prime<{D}>` as a type and `x.prime({D})` on a tensor; for another dim: `x.rename({D}, Other)`"
     )]
     pub trait OneAxisEach<D, L> for True;
 }

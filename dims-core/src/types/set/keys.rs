@@ -10,8 +10,8 @@ pub const MAX_DIMS: usize = 32;
 /// Identifies one dim of a set at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct DimKey {
-    /// The number of `Rest`s that the dim is behind. Two dims with one id at different depths are
-    /// different dims: a function that calls itself under `Rest<B>` makes new dims each time.
+    /// The number of `Rest`s that the dim is behind. Two dims with the same id at different depths
+    /// are different dims: a function that calls itself under `Rest<B>` makes new dims each time.
     pub depth: u32,
     /// [`Brand::ID`](crate::types::brand::Brand::ID).
     pub id: u64,
@@ -59,7 +59,7 @@ impl DimKey {
     }
 }
 
-/// The keys of a set in its order.
+/// The keys of a set, in the order of the set.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     len: usize,

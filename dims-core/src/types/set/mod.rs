@@ -134,7 +134,7 @@ impl<S> SortedFrom<S> for S {
 }
 
 condition! {
-    /// No dim is missing in the set `S`; `D` is the first missing dim, or [`Nothing`].
+    /// No dim is missing from the set `S`; `D` is the first missing dim, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
         label = "`{D}` is not a dim of this tensor"

@@ -30,7 +30,7 @@ where
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
-/// A name for a part of the dim `Old` of the set `S`: as [`NameFor`], but with any size.
+/// A name for a part of the dim `Old` of the set `S`: like [`NameFor`], but with any size.
 pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

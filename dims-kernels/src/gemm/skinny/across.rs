@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and
-/// columns of the right matrix are adjacent.
+/// the columns of the right matrix are adjacent.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
@@ -123,7 +123,8 @@ impl<T: Copy> RowBlock<T> {
         }
     }
 
-    /// Adds `R` scaled rows from `row` on to the sums, which start from zero if `row` is 0.
+    /// Adds `R` scaled rows, the first of which is `row`, to the sums, which start from zero if
+    /// `row` is 0.
     ///
     /// # Safety
     ///

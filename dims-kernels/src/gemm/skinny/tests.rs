@@ -141,7 +141,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums over one to twenty blocks of rows, or over several parts of a line.
+    /// Sums over one to twenty blocks of rows, or over one or more parts of a line.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..20 * KC)) {
         check::<f32>(case);

@@ -47,7 +47,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     #[doc(hidden)]
     fn exponential(self) -> Self;
 
-    /// `e^self - 1`, also precise near 0.
+    /// `e^self - 1`, precise even near 0.
     #[doc(hidden)]
     fn exponential_less_one(self) -> Self;
 

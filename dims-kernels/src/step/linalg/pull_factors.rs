@@ -81,7 +81,7 @@ fn of_left_vectors<T: MatrixElement>(
     let skew = algebra.shares(&skew, [1.0, 0.0, 1.0])?;
     let columns = s.as_equal_rows(s.columns);
     let inner = algebra.map(&skew, [&columns.t(), &columns], |build, x, [row, column]| {
-        // `(x - y) (x + y)` keeps more digits than `x^2 - y^2`.
+        // `(column - row) (column + row)` keeps more digits than `column^2 - row^2`.
         let own = over_gap(build, x, [row, column]);
         let sum = build.binary(BinaryOpcode::Add, row, column);
         let share = build.binary(BinaryOpcode::Div, column, sum);

@@ -473,7 +473,7 @@ pub(super) fn cond<T: MatrixElement>(
 }
 
 /// The cofactors: the determinant times the transposed inverse, if that is accurate. Otherwise they
-/// are computed from the singular values.
+/// are computed from the singular value decomposition.
 pub(super) fn cofactors<T: MatrixElement>(
     a: &[T],
     size: usize,

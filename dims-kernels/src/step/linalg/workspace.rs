@@ -59,7 +59,8 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// These elements, at most `len`, in memory that is not from the pool. (The pool is for results.)
+/// These elements in memory that is not from the pool. There must be at most `len`. (The pool is
+/// for results.)
 pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|_| Error::TooLarge { elements: len })?;

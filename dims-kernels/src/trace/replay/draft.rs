@@ -155,7 +155,7 @@ impl Draft {
         inputs.collect()
     }
 
-    /// The steps that do not run, and the replacements of their results.
+    /// The steps whose results are replaced, and the replacements.
     pub(super) fn replaced(&self) -> impl Iterator<Item = (u64, &Meaning)> {
         self.replaced.iter().map(|(&number, meaning)| (number, meaning))
     }

@@ -128,8 +128,9 @@ impl Draft {
     }
 }
 
-/// The factors that a contraction computes with at least [`WORTHWHILE`] operations at each position
-/// of its loops, with their registers. Empty if the step is not a contraction of `f32`s or `f64`s.
+/// The factors of a contraction that vary along all of its loops and take at least [`WORTHWHILE`]
+/// operations to compute, with their registers. Empty if the step is not a contraction of `f32`s or
+/// `f64`s.
 fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
     match node.dtype {
         DType::F32 => factors_of_type::<f32>(node),
@@ -210,12 +211,19 @@ fn adds_in_same_order(a: &Node, b: &Node) -> bool {
         let is_program = field.operands.iter().all(|own| own.place.table.is_none())
             && !field.sizes.contains(&0)
             && field.plain::<T>().is_none();
-        // The last row numbers the positions.
+        if !is_program || !is_whole || reduced.is_empty() || count != 1.0 {
+            return None;
+        }
         let mut rows = rows(field);
+        let alone = Nest::reduce(&field.sizes, &order, &reduced, &rows);
+        // The last row numbers the positions. It must not change the loops.
         let all: Vec<usize> = (0..field.sizes.len()).collect();
         rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
-        let is_sum = is_program && is_whole && !reduced.is_empty() && count == 1.0;
-        is_sum.then(|| Nest::reduce(&field.sizes, &order, &reduced, &rows))
+        let nest = Nest::reduce(&field.sizes, &order, &reduced, &rows);
+        let is_same = (alone.outer, alone.inner_kept, &alone.sizes[..])
+            == (nest.outer, nest.inner_kept, &nest.sizes[..])
+            && (0..field.operands.len()).all(|at| alone.strides_of(at) == nest.strides_of(at));
+        is_same.then_some(nest)
     }
     let of = |node: &Node| match node.dtype {
         DType::F32 => nest::<f32>(node),

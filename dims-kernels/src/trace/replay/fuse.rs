@@ -6,9 +6,9 @@
 //! runs, or computed by a member of the group and read at the same position. Equal operations
 //! become one. The results have the same bits as if the steps ran one by one.
 //!
-//! A sum over all loops of a group can join the group if it adds elements that members compute, or
-//! shares at least half of its operations and all of its operands with them. The loops then run in
-//! the order in which the sum adds its elements.
+//! A sum can join a group if its summands have the same loops, and if it adds elements that members
+//! compute, or shares at least half of its operations and all of its operands with them. The loops
+//! then run in the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -399,8 +399,8 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
     Some((sizes, MapPart { program: &field.program, operands, is_whole }))
 }
 
-/// The operands of a field, with their strides along loops in this order; `None` if there are
-/// computed places, or elements of a type that programs do not know.
+/// The operands of a field, with their strides along loops in this order; `None` if an operand has
+/// a table, or elements of a type that programs do not know.
 fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<GroupOperand>> {
     let mut operands = Vec::with_capacity(field.operands.len());
     for operand in &field.operands {

@@ -161,8 +161,8 @@ impl FusedLoops {
     /// Lets results overwrite the values of `slots`, which are not read after these loops. A result
     /// overwrites only a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
-        // The elements of a result that is an unchanged operand would be read after they were
-        // overwritten.
+        // A result that is an unchanged operand is copied from the operand's memory once the
+        // program has run. Another result could have overwritten that memory before.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
                 let own = self.operands[number as usize].memory.slot();
@@ -506,7 +506,7 @@ unsafe impl<T: ProgramOutput> TileSource<T> for SummedLoops<'_, T> {
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
-    /// Whether the interpreter keeps the register of a result in the result's memory. It does not
+    /// Whether the interpreter may keep the register of a result in the result's memory. It may not
     /// if that memory holds an operand, which each run must read first, or if the register lacks
     /// the layout of the elements.
     is_direct: &'t [bool],

@@ -2,7 +2,8 @@
 
 use super::Recording;
 use crate::memory::held::{Held, Mark};
-use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace, TableSource};
+use crate::trace::place::TableSource;
+use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -43,7 +43,7 @@ pub(super) trait PlannedSum: Send + Sync {
 }
 
 /// The plan of a step, if it is a sum of `f32`s or `f64`s that writes all elements and reads none
-/// at computed places. Some contractions have no plan either. `slot` returns the slot of a value.
+/// through a table. Some contractions have no plan either. `slot` returns the slot of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -124,7 +124,7 @@ pub(super) struct SumOrder {
 
 impl SumOrder {
     /// The order in which a step adds its elements, if it is a sum of `f32`s or `f64`s that a
-    /// program computes, and not a contraction.
+    /// program computes, not a contraction, and if maps can run in this order.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node.dtype {
             DType::F32 => Self::of_type::<f32>(node),

@@ -10,7 +10,7 @@
 //! that unsafe code relies on is checked before a step can run. Engines that run programs elsewhere
 //! read this data, too.
 
-#![allow(missing_docs)] // Each field has the name of the saved rule's or step's field.
+#![allow(missing_docs)] // Most fields have the name of the field that they save.
 
 #[cfg(feature = "serde")]
 mod formats;
@@ -42,7 +42,8 @@ use serde::{Deserialize, Serialize};
 pub struct SavedRecording {
     /// The types and lengths of the inputs.
     pub inputs: Vec<SavedType>,
-    /// The captured tensors. Their numbers follow the numbers of the inputs.
+    /// Elements that are the same in each call, such as captured tensors. Their numbers follow the
+    /// numbers of the inputs.
     pub constants: Vec<SavedConstant>,
     /// The tables of all places. A table reads only tables before it.
     pub tables: Vec<SavedTable>,

@@ -13,10 +13,11 @@ use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, m
 use crate::ops::function::Functions;
 use crate::program::{Instruction, ScalarProgram};
 use crate::trace::link_gradients;
+use crate::trace::place::{TableIndex, TableSource};
 use crate::trace::replay::Placeholder;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, Rule, StridedPlace,
-    Table, TableIndex, TableSource,
+    Table,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -75,7 +76,7 @@ struct RestoredTable {
     source: Option<Arc<TableSource>>,
     /// The number of offsets.
     len: usize,
-    /// The least and the greatest offset.
+    /// The least and the greatest possible offset.
     bounds: (isize, isize),
     depth: usize,
 }
@@ -99,7 +100,9 @@ impl SavedRecording {
             reader.values.push(Placeholder::of(&node));
             steps.push(node);
         }
-        let outputs = self.outputs.iter().map(|&number| reader.value(number).cloned());
+        let value = |number: usize| reader.values.get(number).cloned();
+        let outputs =
+            self.outputs.iter().map(|&at| value(at).ok_or_else(|| refused("a result is not computed")));
         Ok(Recording::of_parts(inputs, steps, outputs.collect::<Result<_, _>>()?))
     }
 
@@ -224,7 +227,7 @@ impl RecordingReader<'_> {
             }
         };
         let node = node_of(of, work)?;
-        // A step that reads only constants would need elements from the recorded call.
+        // A step that reads only constants never runs: its result belongs to the recorded call.
         check(!node.all_inputs().is_empty(), "a step reads only constants")?;
         Ok(node)
     }
@@ -267,7 +270,8 @@ impl RecordingReader<'_> {
                     let read = own.field.operands.iter().filter_map(|own| own.place.table.as_ref());
                     depth = read.map(|own| self.tables[own.number].depth + 1).fold(depth, usize::max);
                     let far = (own.size as i128 - 1).max(0).saturating_mul(own.stride as i128);
-                    (least, greatest) = (least + far.min(0), greatest + far.max(0));
+                    (least, greatest) =
+                        (least.saturating_add(far.min(0)), greatest.saturating_add(far.max(0)));
                     fields.push(TableIndex { index: field, stride: own.stride, size: own.size });
                 }
                 check(depth < DEEPEST, "tables are nested too deeply")?;

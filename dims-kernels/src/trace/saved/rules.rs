@@ -307,6 +307,12 @@ impl RecordingReader<'_> {
                     };
                     let held = memory(&operand.source)?;
                     check(held.dtype().is_some_and(DType::is_float), "a sum of squares needs floats")?;
+                    let (program, place) = (&own.program, &operand.place);
+                    let is_unchanged = matches!(program.instruction(program.result()), Instruction::Load(_))
+                        && own.sizes[..] == [held.len()]
+                        && (place.offset, place.table.is_none()) == (0, true)
+                        && (held.len() <= 1 || place.strides[..] == [1]);
+                    check(is_unchanged, "a sum of squares must read elements unchanged")?;
                 }
                 check_result(of, DType::F64, 1)?;
                 Ok(Box::new(SumOfSquares { operands }))

@@ -83,13 +83,17 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     let rank = call.axes(first).map_or(0, |axes| axes.len());
     let along = axis(call.int("axis").ok_or("there is no `axis`")?, rank)?;
     let mut out = call.axes(first).unwrap_or_default().to_vec();
-    for &at in &known[1..] {
+    for (earlier, &at) in known.iter().enumerate().skip(1) {
         let found = call.axes(at).map_or(0, |axes| axes.len());
         if found != rank {
             return Err(format!("one input has {}, another {found}", counted(rank)));
         }
         for place in 0..rank {
-            call.meet((first, place), (at, place), true);
+            let has_meaning =
+                |&input: &usize| call.axes(input).is_some_and(|axes| axes[place].meaning.is_some());
+            if let Some(&known) = known[..earlier].iter().find(|&at| has_meaning(at)) {
+                call.meet((known, place), (at, place), true);
+            }
         }
         let axes = call.axes(at).unwrap_or_default();
         for (place, (out, axis)) in out.iter_mut().zip(axes.iter()).enumerate() {

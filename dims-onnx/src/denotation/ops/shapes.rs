@@ -1,4 +1,4 @@
-//! Integers that are shapes of other values. They are followed, so that reshaped values keep the
+//! Integers that are shapes of other values. They are tracked, so that reshaped values keep the
 //! meaning of their axes.
 
 use super::super::node::{Call, Results, axis};

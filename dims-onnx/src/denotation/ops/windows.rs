@@ -37,7 +37,7 @@ pub fn conv(call: &mut Call<'_>, data: usize, filter: usize, transposed: bool) -
     }
     let yielded = weights.as_ref().map(|weights| &weights[usize::from(transposed)]);
     let denoted = axes[1].means(CHANNEL) || yielded.is_some_and(|axis| axis.means(FILTER_OUT));
-    // With groups, a transposed filter has the channels of one group only.
+    // With groups, a transposed filter has the output channels of one group only.
     let grouped = transposed && call.int("group").unwrap_or(1) != 1;
     let size = yielded.filter(|_| !grouped).map_or(Size::Unknown, |axis| axis.size.clone());
     let channels = Axis { size, meaning: denoted.then(|| CHANNEL.into()) };
@@ -89,8 +89,8 @@ pub fn images_resized(call: &mut Call<'_>) -> Results {
     Ok(vec![Value::with_axes(axes)])
 }
 
-/// Recurrent networks: `[time, directions, batch, features]`, and the last states without time.
-/// With `layout` 1, `batch` comes first.
+/// Recurrent networks: the results of all steps, `[time, directions, batch, features]`, and the
+/// last states, without time. With `layout` 1, `batch` comes first.
 pub fn recurrent(call: &mut Call<'_>) -> Results {
     let batch_first = call.int("layout").unwrap_or(0) == 1;
     let (time, batch) = if batch_first { (1, 0) } else { (0, 1) };

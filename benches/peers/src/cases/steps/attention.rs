@@ -195,7 +195,7 @@ pub fn block(bench: &mut Bench) {
         candle(&narrow),
         candle(&narrow_bias),
     ];
-    // One row for each token: a batched product would copy the matrix.
+    // One row for each token: a batched product would copy the weights.
     let rows = |x: &Array3<f32>| candle(x).reshape((TEXTS * TOKENS, WIDTH)).expect("the sizes fit");
     let (x, target) = (rows(&x), rows(&target));
     candle_step(bench, by, move |by| {

@@ -44,7 +44,7 @@ fn sum<V: Lane>(
     }
 }
 
-/// `e^a` in `out`. Returns whether all matrices have a precise result.
+/// Writes `e^a` to `out`. Returns whether all matrices have a precise result.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn expm<V: Lane>(
     a: &mut MatrixTile<'_, V>,

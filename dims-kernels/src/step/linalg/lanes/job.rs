@@ -53,7 +53,7 @@ pub struct LaneJob<'j, 'r, T, P> {
 
 /// An element type whose matrices are computed in lanes.
 pub(in crate::step::linalg) trait LaneElement: Real {
-    /// Lanes of vectors.
+    /// Lanes of AVX vectors. Only used on x86-64.
     type Vectors: Lane<Elem = Self>;
 }
 

@@ -1,8 +1,8 @@
-//! Computes several small matrices at once.
+//! Works on several small matrices at once.
 //!
 //! A [tile](tile::MatrixTile) stores the same element of all its matrices in one
 //! [lane](lane::Lane), so arithmetic on a tile is arithmetic on vectors. If a matrix of a tile has
-//! no result, or might have an inaccurate one, the caller computes all matrices of the tile one by
+//! no result, or might have an inaccurate one, the caller works on all matrices of the tile one by
 //! one.
 //!
 //! ```text

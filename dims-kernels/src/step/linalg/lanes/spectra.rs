@@ -91,12 +91,14 @@ impl<T: Real> TileWork<T> for Singular {
         }
         let epsilon = V::all(num_traits::Float::epsilon());
         let least_value = most_value.times(count_lane::<V>(most).times(epsilon));
+        // The others take singular values this small for 0.
+        let is_cut = matches!(self.0, MatrixWork::Pinv | MatrixWork::Lstsq | MatrixWork::Rank);
+        let [least_square, _] = safe_squares::<T>();
+        if !is_cut && !squares.iter().all(|own| holds_everywhere(own.greater(V::all(least_square)))) {
+            return false;
+        }
         match self.0 {
             MatrixWork::Svd => {
-                let [least_square, _] = safe_squares::<T>();
-                if !squares.iter().all(|own| holds_everywhere(own.greater(V::all(least_square)))) {
-                    return false;
-                }
                 for (at, &value) in values.iter().enumerate() {
                     let share = one::<V>().over(value);
                     a.row_mut(at).iter_mut().for_each(|own| *own = own.times(share));

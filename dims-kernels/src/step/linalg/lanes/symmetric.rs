@@ -1,6 +1,6 @@
 //! Eigenvalues and eigenvectors of a tile of symmetric matrices: reflections make the matrices
-//! tridiagonal, and implicit QL steps then make them diagonal. (C. Reinsch and others, tred2 and
-//! tql2, in J. Wilkinson and C. Reinsch, Handbook for Automatic Computation, 1971.)
+//! tridiagonal, and implicit QL steps then make them diagonal. (R. Martin and others, tred2 and
+//! imtql2, in J. Wilkinson and C. Reinsch, Handbook for Automatic Computation, 1971.)
 
 use super::lane::{
     Lane, are_finite, count_lane, greatest, holds_everywhere, number, numbers, one, set_number, signed, zero,

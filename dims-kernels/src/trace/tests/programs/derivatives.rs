@@ -35,7 +35,7 @@ fn value(program: &ScalarProgram, at: [f64; 2]) -> f64 {
     run::<f64>(program, &[held(&at[..1]), held(&at[1..])], 1)[0]
 }
 
-/// The derivative at a point; 0 if a program has none.
+/// The derivative at a point.
 fn slope_at(program: &ScalarProgram, operand: u32, at: [f64; 2]) -> f64 {
     slope(program, operand).map_or(0.0, |slope| value(&slope, at))
 }
