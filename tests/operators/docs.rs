@@ -118,7 +118,7 @@ There are no implicit conversions: the operands of an arithmetic operation or a 
 | `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around; those of `f16` and `bf16` are accumulated in `f32` |
 | `scatter_add`, `fold` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
 | `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, and most losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
-| `exp`, `sqrt`, `sin`, .. | the same type; only for floats and complex numbers |
+| `exp`, `sqrt`, `sin`, .. | the same type; only for floats, and some also for complex numbers |
 | `abs` and `norm` of `Complex<T>` | `T` |
 | `any`, `all` of `bool` | `bool` |
 | `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
@@ -152,9 +152,10 @@ fn page() -> String {
          | column | meaning |\n|---|---|\n\
          | dims | the dims of the arguments, and after the arrow the dims of the result. (For some operators, mostly those that return several tensors, these are the dims of a tensor that the tests compute from the results.) Unless the next column says *all*, arguments can have extra dims, over which the operator loops |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed |\n\
-         | element types | the tested element types. `f16` and `bf16` need the feature `half`; each elementwise operation on them computes in `f32` and rounds once |\n\
+         | element types | the element types that the tests use for `T`. `f16` and `bf16` need the feature `half`; each elementwise operation on them computes in `f32` and rounds once |\n\
          | derivative | *yes*; *zero*; or *none*: an error, with the reason in this column |\n\
-         | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
+         | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\
+         | errors | the messages of errors that the tests cause; there can be others |\n\n\
          The tests in `tests/operators`, from which this page is generated, compare each operator with plain loops, and derivatives with difference quotients.\n"
     );
     page.push_str(TYPES);

@@ -62,7 +62,7 @@ mod one {
         recip [f32 f64 f16] (x in Nonzero), x.recip(), 1.0 / x, "reciprocal" "numpy.reciprocal" "reciprocal";
         /// `x * x`
         square [f32 i32 half] (x), x.square(), x * x, "square" "lax.square" "square";
-        /// `x^3`, and any other whole power
+        /// `x^3`, and any other integer power
         powi [f32 f64 half] (x), x.powi(3), x * x * x, "pow" "lax.integer_pow" "power";
         /// The sine
         sin [f32 f64 f16] (x), x.sin(), x.sin(), "sin" "lax.sin" "sin";
@@ -106,7 +106,7 @@ mod one {
         ceil [f32 f64 f16] (x), x.ceil(), x.ceil(), "ceil" "lax.ceil" "ceil";
         /// The nearest whole number, halves away from 0
         round [f32 f64 f16] (x), x.round(), x.round(), "" "lax.round" "";
-        /// The whole part
+        /// The integer part
         trunc [f32 f64 f16] (x), x.trunc(), x.trunc(), "trunc" "numpy.trunc" "trunc";
         /// `x - trunc(x)`
         fract [f32 f64 f16] (x), x.fract(), x.fract(), "frac" "" "";
@@ -166,7 +166,8 @@ mod one {
         is_infinite [f32 f64 f16] (x in Ties), shown!(x.is_infinite(); where { let x = x.recip(); }), x == 0.0, "isinf" "numpy.isinf" "isinf";
         /// Whether the sign is negative
         signbit [f32 f64 f16] (x), x.signbit(), x < 0.0, "signbit" "numpy.signbit" "signbit";
-        /// The element in another type, as Rust's `as` converts it
+        /// The element in another type, as Rust's `as` converts it. Between float types, the
+        /// derivative is not 0
         cast [f32 i32 u8] (x), x.cast::<i64>(), x as i64, "to" "lax.convert_element_type" "astype";
         /// `f(x)` for a closure `f`
         map [f32 i32] (x), x.map(|x| x + x), x + x, "func.vmap" "vmap" "vectorize";
@@ -221,7 +222,8 @@ mod two {
         logaddexp [f32 f64 f16] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";
         /// `x * ln(y)`, 0 where `x` is 0 (unless `y` is NaN)
         xlogy [f32 f64 f16] (x in Ties, y in Positive), x.xlogy(y), x * y.ln(), "xlogy" "scipy.special.xlogy" "scipy.special.xlogy";
-        /// 0 where `x < 0`, `y` where `x` is 0, 1 where `x > 0`
+        /// 0 where `x < 0`, `y` where `x` is 0 (the derivative with respect to `y` is 1 there), 1
+        /// where `x > 0`
         heaviside [f32 i32] (x in Ties, y), x.heaviside(y), if x < 0 as T { 0 as T } else if x > 0 as T { 1 as T } else { y }, "heaviside" "numpy.heaviside" "heaviside";
         /// `x + (y - x) * weight`
         lerp [f32 f64 half] (x, y), x.lerp(y, of(0.25)), x * 0.75 + y * 0.25, "lerp" "" "";

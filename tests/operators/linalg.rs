@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",
-        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and `x * y` are lazy; the others run immediately. `contract` and `dot` require the dim in both operands. `J'` is `prime(J)`, of the type `Prime<J>`.",
+        about: "`diagonal`, `tril`, `triu`, `prime`, `unprime`, `transpose` and `x * y` are lazy; the others run immediately. Both operands of `contract`, `dot`, `cdist` and `cosine_similarity` must have the dims that you pass. `J'` is `prime(J)`, of the type `Prime<J>`.",
         operators: entries(),
     }
 }

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and have the dims of the predictions. `cross_entropy`, `cross_entropy_with` and `nll_loss` lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
+        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and have the dims of the predictions. Those of `cross_entropy`, `cross_entropy_with` and `nll_loss` lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
         operators,
     }
 }

@@ -96,7 +96,7 @@ crate::operators! {
         }),
         along: [I J], keep: [],
         names: "nn.functional.pad" "numpy.pad" "pad";
-    /// Padding with the elements mirrored at the first and the last one, which are not repeated
+    /// Padding with the elements mirrored about the first and the last one, which are not repeated
     pad_reflect [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.pad(J, 2, 3, Pad::Reflect),
         loops: lines(x, 1, x.shape()[1] + 5, |x| {

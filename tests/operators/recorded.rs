@@ -33,7 +33,7 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
 const REFUSED: &[(&str, &str)] = &[
     ("map", "a closure"),
     ("zip_map", "a closure"),
-    ("iota", "a closure"),
+    ("iota", "a closure; dims as values can be recorded"),
     ("scatter", "it assigns in place"),
     ("bincount", "the index of `scatter_add` depends on an input"),
     ("unique", "the size of the result depends on the data"),

@@ -254,7 +254,8 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [],
         names: "diff" "numpy.diff" "diff";
-    /// `sum over J of v * softmax over J of (scale * sum over K of q * k)`; the last argument is a mask
+    /// `sum over J of v * softmax over J of (scale * sum over K of q * k)`; the last argument is a
+    /// mask, a bias, or both
     attention [f32 f64 f16] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
         call: attention(q, k, v, K, J, of(0.5), true),
         loops: build(&[q.shape()[0], v.shape()[1]], |at| {

@@ -129,7 +129,7 @@ crate::operators! {
         loops: build(x.shape(), |at| if mask[[at[1]]] { 7 as T } else { x[[at[0], at[1]]] }),
         along: [], keep: [],
         names: "masked_fill" "numpy.where" "putmask";
-    /// The positions of the elements that are true
+    /// The positions of the elements that are true, row-major over the dims
     nonzero [i32] (alone x: bool [I J]) -> [V],
         call: shown!(x.nonzero((I, J), n); where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
