@@ -495,7 +495,7 @@ mod operations {
             "{text}"
         );
         let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));
-        assert!(text.contains("give it a derivative, as a `ScalarOp` for `x.apply(op)`"), "{text}");
+        assert!(text.contains("write a `ScalarOp` with a derivative, for `x.apply(op)`"), "{text}");
         let text = message(|| vjp(|x: &Matrix| x.apply(Phase).map(|z| z.re).eval(), &x));
         assert!(
             text.contains("no gradient can be taken through `phase`")

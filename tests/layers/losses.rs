@@ -145,7 +145,7 @@ fn a_target_beyond_the_classes_is_refused() {
     assert!(error.contains("index 4 of dim `Class` is out of range for an axis of size 4"), "{error}");
 }
 
-/// An error about sizes names the lines of the operands.
+/// An error about sizes names the source lines where the operands got their sizes.
 #[test]
 fn targets_have_the_sizes_of_the_predictions() {
     let logits = given(false).0;

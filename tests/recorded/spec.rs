@@ -181,3 +181,21 @@ fn numbers_that_were_not_drawn_are_not_read() {
 fn orthogonal_layer() -> Layer {
     Layer { weight: orthogonal::<f32, _, _, _>((In.of(4), Out.of(3)), In, 1), bias: zeros(Out.of(3)) }
 }
+
+/// Parts of a result that are constants keep their elements, before and after an input.
+#[test]
+fn constant_parts() {
+    type Line = Tensor<f32, (Row,)>;
+    let x: Line = from_vec(Row.of(2), vec![1.0, 2.0]);
+    let kept: Line = from_vec(Row.of(3), vec![7.0, 8.0, 9.0]);
+    let joined = |x: &Line| -> (Line, Line, Tensor<f32, (Row, In)>) {
+        let ends = from_vec(Row.of(2), vec![5.0, 6.0]);
+        (
+            concat(Row, [x, &kept]).same_set(),
+            concat(Row, [&kept, x]).same_set(),
+            stack(In, [&ends, x, &ends]).same_set(),
+        )
+    };
+    let program = record(joined, spec(Row.of(2))).unwrap();
+    assert_eq!(program.call(&x), joined(&x));
+}

@@ -525,7 +525,7 @@ mod npz {
         like_a_note.put("text of x", &(ones::<f32, _>(In.of(2)),)).unwrap();
         assert_eq!(
             like_a_note.to_npz().unwrap_err().to_string(),
-            "the name of the tensor `text of x.0` is that of a note in an archive"
+            "cannot be written: the name of the tensor `text of x.0` is that of a note in an archive"
         );
         archive.put("text of options", from_vec(In.of(2), vec![0xff_u8, 0xfe])).unwrap();
         let error = Saved::new(archive.into_bytes().unwrap()).err().unwrap();

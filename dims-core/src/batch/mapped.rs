@@ -19,7 +19,7 @@ use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, T
 use crate::types::tuples::nested;
 use kernels::scalar::Element;
 
-/// A tensor or a tuple of tensors whose dims `D` are sealed.
+/// A tensor, or a tuple of tensors, whose dims `D` can be sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be mapped over",
     label = "a tensor, or a tuple of up to 12 tensors, is expected here",

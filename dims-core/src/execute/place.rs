@@ -1,5 +1,5 @@
 //! Results that consist of parts: each part is computed or copied directly into the result. Also
-//! the gradient of a view, which adds elements to a result.
+//! the reverse of a view, which adds elements to a result.
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::step::execute;
@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
 use crate::expr::lowered::{LOWERS, lowered_for_places};
 use crate::expr::remap::{Along, Changes, spread};
-use crate::expr::step::{ExprStep, Part, StepOfPlaces};
+use crate::expr::step::{ExprStep, Part, StepOfPlaces, is_heard};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::storage::Evaluated;
@@ -74,9 +74,9 @@ enum PartMemory<T> {
     New(InParts<T>),
     /// Existing elements, some of which are replaced by parts.
     Filled(Vec<T>),
-    /// Recording from sizes: nothing is written. Holds the elements around the parts, if any.
+    /// Recording from sizes: only constant parts are written. Holds the elements around the others.
     #[cfg(feature = "std")]
-    Hollow(Option<Vec<T>>),
+    Hollow(Vec<T>),
 }
 
 impl<T: Element> PlacedResult<T> {
@@ -86,6 +86,9 @@ impl<T: Element> PlacedResult<T> {
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         S::KEYS.check_primes(|at| (sizes[at], None))?;
         let memory = match around {
+            // Recording from sizes keeps the constant parts, which may have been written before a
+            // part turns out to be hollow.
+            None if is_heard() => PartMemory::Filled(filled::<T, S>(&sizes, T::default())?),
             None => {
                 let parts = InParts::of(count::<T, S>(&sizes)?);
                 PartMemory::New(parts.map_err(|_| too_large::<S>(&sizes))?)
@@ -101,9 +104,9 @@ impl<T: Element> PlacedResult<T> {
         &self.strides
     }
 
-    /// Computes an expression with the dims `S` and the positional axes `R`, whose operands are
-    /// unified, directly into the result: its first element at `start`, with `strides` along its
-    /// axes. Parts must be disjoint.
+    /// Computes an expression directly into the result. The expression has the dims `S` and the
+    /// positional axes `R`, and its operands are unified. Its first element goes to `start`, and
+    /// `strides` are the strides of its axes in the result. Parts must be disjoint.
     ///
     /// # Panics
     ///
@@ -122,20 +125,17 @@ impl<T: Element> PlacedResult<T> {
         let step = ExprStep::of::<T, S, R, E>(expr, shape)?;
         #[cfg(feature = "std")]
         if step.scope().is_some() {
-            self.memory = match core::mem::replace(&mut self.memory, PartMemory::Hollow(None)) {
-                PartMemory::Filled(around) => PartMemory::Hollow(Some(around)),
-                PartMemory::Hollow(around) => PartMemory::Hollow(around),
-                PartMemory::New(_) => PartMemory::Hollow(None),
-            };
+            if let PartMemory::Filled(around) = &mut self.memory {
+                self.memory = PartMemory::Hollow(core::mem::take(around));
+            }
+            self.step.add(step.part_at(start, strides));
+            return Ok(());
         }
         let places = match &mut self.memory {
             PartMemory::New(parts) => parts.places(),
             PartMemory::Filled(data) => data[..].as_mut().into(),
             #[cfg(feature = "std")]
-            PartMemory::Hollow(_) => {
-                self.step.add(step.part_at(start, strides));
-                return Ok(());
-            }
+            PartMemory::Hollow(around) => around[..].as_mut().into(),
         };
         self.step.add(write_into::<S, R, E>(expr, shape, step, places, start, strides)?);
         Ok(())
@@ -176,7 +176,7 @@ impl<T: Element> PlacedResult<T> {
 }
 
 /// Writes the elements of an expression, whose operands are unified, to `out`: each element at
-/// `offset` plus its position times `strides`. Returns the recorded part, if an operand is traced.
+/// `offset` plus its position times `strides`. Returns the part for the step of the result, if one is recorded.
 #[track_caller]
 fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -217,7 +217,7 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
     Ok(part)
 }
 
-/// The gradient of a view: adds the elements of a tensor to zeros, at the positions that a view
+/// Reverses a view, for `fold`: adds the elements of a tensor to zeros, at the positions that a view
 /// along `changes` reads. Along each changed dim of the result:
 /// `out[offset + sum of step * position] += x[position]`. The result has the dims `Y`. `changes`
 /// contains the sizes of the changed dims; the other dims keep their sizes.

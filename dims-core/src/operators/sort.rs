@@ -343,7 +343,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
+        let half = num_traits::NumCast::from(0.5).expect("every float type has the value 0.5");
         quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), half, "median")
     }
 

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 /// is written.
 const STREAMED: usize = 8 << 20;
 
-/// Whether the elements are numbers of 4 or 8 bytes, so that all their bytes are initialized, and
-/// the target guarantees SSE2. [`stream`] and the transposition in registers require both.
+/// Whether the target guarantees SSE2, and the elements are numbers of 4 or 8 bytes, all of whose
+/// bytes are initialized. [`stream`] and the transposition in registers require both.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -41,8 +41,8 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     for at in 0..size_of::<[T; B]>() / 16 {
         use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-        // SAFETY: the line consists of this many vectors, whose bytes are initialized; the address
-        // of each is aligned.
+        // SAFETY: the line consists of this many vectors, whose bytes are initialized; the vectors
+        // at `to` are aligned, because `to` is.
         unsafe {
             let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
             _mm_stream_si128(to.cast::<__m128i>().add(at), part);
@@ -72,8 +72,8 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) target: *mut T,
     pub(super) result: &'n [isize],
     pub(super) sizes: &'n [usize],
-    /// Whether the elements are [numbers](is_number). The type does not tell: all elements of one
-    /// size are copied as the same words.
+    /// Whether the elements are [numbers](is_number). `T` does not say so: elements of the same size
+    /// are copied as the same type of words.
     pub(super) are_numbers: bool,
 }
 
@@ -283,7 +283,8 @@ impl<T: Copy + 'static> MatrixBlock<T> {
                 for row in (row..row_end).step_by(B) {
                     for column in (column..column_end).step_by(B) {
                         // SAFETY: the square is in both matrices; if `STREAM`, its lines are cache
-                        // lines, as the first one is.
+                        // lines, because column `first` starts one, and squares and rows of the
+                        // result are whole numbers of cache lines apart.
                         unsafe { self.square::<B, STREAM>(row, column) };
                     }
                 }
@@ -309,8 +310,8 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     #[allow(clippy::needless_range_loop)] // clearer with both indices
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
-        // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous
-        // elements (`source_row` is 1). `transpose` is called only for numbers, whose bytes are
+        // SAFETY: the square is in both matrices; each of its columns is `B` contiguous elements of
+        // the source (`source_row` is 1). `transpose` is called only for numbers, whose bytes are
         // all initialized.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);

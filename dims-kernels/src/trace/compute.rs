@@ -17,8 +17,11 @@ use crate::ops::code::{BinaryOpcode, DType};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Register};
 use crate::scalar::{Element, Num, Real};
-use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, StridedPlace};
+use crate::trace::{
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, StridedPlace, Table, TableIndex, TableSource,
+};
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -124,6 +127,46 @@ impl SumLoops {
         let reduced = reduced.into_iter().filter(|&axis| varies(axis)).collect();
         let is_whole = order.len() == all.len();
         SumLoops { order, reduced, count, is_whole }
+    }
+}
+
+impl Table {
+    /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
+    /// The index must not vary along the other loops. If the index is recorded to run again, each
+    /// run computes the offsets again.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range.
+    pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
+        Table::of_rows(index, size, 1, order)
+    }
+
+    /// Like [`computed`](Self::computed), but the index selects a row, and rows are `stride`
+    /// elements apart.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range.
+    pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
+        let mut offsets = if index.is_hollow() {
+            // Each run computes the offsets.
+            vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
+        } else {
+            mapped::<isize>(&index, order)?
+        };
+        assert!(
+            offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
+            "indices are in range"
+        );
+        offsets.iter_mut().for_each(|at| *at *= stride);
+        let mut table = Table::new(offsets, &index.sizes, order);
+        if index.all_nodes().iter().any(|node| node.is_recorded()) {
+            let index = TableIndex { index, stride, size };
+            table.source =
+                Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
+        }
+        Ok(table)
     }
 }
 

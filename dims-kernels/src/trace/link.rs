@@ -1,9 +1,9 @@
-//! Code that only programs with gradients or recorded functions need.
+//! Code that only binaries with gradients or recorded functions need.
 //!
-//! Any expression can be recorded, so all programs refer to the code that records. Its large parts,
+//! Any expression can be recorded, so all binaries refer to the code that records. Its large parts,
 //! including the interpreter of [scalar programs](crate::program), are reached through pointers
 //! that are set when a variable is made or a recording is restored. In builds without debug
-//! assertions, a program that does neither does not refer to these parts, so they are not linked.
+//! assertions, a binary that does neither does not refer to these parts, so they are not linked.
 
 use std::sync::OnceLock;
 
@@ -21,6 +21,6 @@ impl<T> Linked<T> {
 
     /// The value. Panics if it is not set: then nothing has been traced yet.
     pub(super) fn get(&self) -> &T {
-        self.0.get().expect("the first variable has set the pointers")
+        self.0.get().expect("the first variable or restored recording has set the pointers")
     }
 }

@@ -119,6 +119,23 @@ fn link_gradients() {
 /// Sizes, strides or indices of loops.
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
+/// Computes the offsets of a table: the sum of some indices, each times the stride of the axis that
+/// it selects from.
+#[derive(Clone)]
+struct TableSource {
+    indices: Vec<TableIndex>,
+    /// The order of loops in which the offsets are contiguous.
+    order: PerLoop<usize>,
+}
+
+/// A computed index into an axis.
+#[derive(Clone)]
+struct TableIndex {
+    index: Field,
+    stride: isize,
+    size: usize,
+}
+
 /// The elements that an operand reads.
 #[derive(Clone)]
 pub enum FieldSource {

@@ -1,11 +1,9 @@
 //! Places: which element of an operand each position of the loops reads or writes.
 
-use crate::error::Error;
 use crate::memory::axes::{contiguous, is_within};
-use crate::trace::{Field, PerLoop, compute};
+use crate::trace::{PerLoop, TableSource};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// The index of the element at each position of some loops: `offset + sum of position * stride`,
@@ -34,23 +32,6 @@ pub struct Table {
     pub(super) source: Option<Arc<TableSource>>,
 }
 
-/// Computes the offsets of a table: the sum of some indices, each times the stride of the axis that
-/// it selects from.
-#[derive(Clone)]
-pub(super) struct TableSource {
-    pub(super) indices: Vec<TableIndex>,
-    /// The order of loops in which the offsets are contiguous.
-    pub(super) order: PerLoop<usize>,
-}
-
-/// A computed index into an axis.
-#[derive(Clone)]
-pub(super) struct TableIndex {
-    pub(super) index: Field,
-    pub(super) stride: isize,
-    pub(super) size: usize,
-}
-
 impl Table {
     /// Offsets that are contiguous in an order of some of the loops, and constant along the others.
     ///
@@ -67,44 +48,6 @@ impl Table {
         let greatest = offsets.iter().copied().max().unwrap_or(0);
         let strides = StridedPlace::contiguous(sizes, order).strides;
         Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides, source: None }
-    }
-
-    /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops.
-    /// The index must not vary along the other loops. If the index is recorded to run again, each
-    /// run computes the offsets again.
-    ///
-    /// # Panics
-    ///
-    /// If an index is out of range.
-    pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
-        Table::of_rows(index, size, 1, order)
-    }
-
-    /// Like [`computed`](Self::computed), but the index selects a row, and rows are `stride`
-    /// elements apart.
-    ///
-    /// # Panics
-    ///
-    /// If an index is out of range.
-    pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
-        let mut offsets = if index.is_hollow() {
-            // Each run computes the offsets.
-            vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
-        } else {
-            compute::mapped::<isize>(&index, order)?
-        };
-        assert!(
-            offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
-            "indices are in range"
-        );
-        offsets.iter_mut().for_each(|at| *at *= stride);
-        let mut table = Table::new(offsets, &index.sizes, order);
-        if index.all_nodes().iter().any(|node| node.is_recorded()) {
-            let index = TableIndex { index, stride, size };
-            table.source =
-                Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
-        }
-        Ok(table)
     }
 
     /// The least and the greatest offset. For offsets that each run computes, the bounds of all

@@ -18,9 +18,9 @@ use crate::program::lowered::LoweredProgram;
 use crate::scalar::Element;
 use crate::trace::compute::mapped;
 use crate::trace::link::Linked;
-use crate::trace::place::{TableIndex, TableSource};
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, names_of_variables, registry,
+    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, TableIndex, TableSource,
+    names_of_variables, registry,
 };
 use alloc::boxed::Box;
 use alloc::string::String;

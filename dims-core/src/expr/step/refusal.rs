@@ -1,5 +1,5 @@
-//! Errors for operations that would take elements out of a gradient or a recorded function, and the
-//! checks that find them.
+//! Errors for operations that a gradient or a recorded function cannot follow, such as those that
+//! read elements as plain numbers, and the checks that find such operations.
 
 use super::LoopOperand;
 #[cfg(feature = "std")]
@@ -116,11 +116,11 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
         Err(Unrecorded::Memory(error)) => Err(error.into()),
         Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
             "map" => {
-                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
+                let remedy = "write a `ScalarOp` with a derivative, for `x.apply(op)`";
                 no_own_derivative(operation, remedy, &names)
             }
             "zip_map" => {
-                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
+                let remedy = "write a `ScalarOp` with a derivative, for `x.apply_with(y, op)`";
                 no_own_derivative(operation, remedy, &names)
             }
             _ => no_derivative(operation, &names),
@@ -139,7 +139,7 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
                 "zip_map" => {
                     "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply_with(y, op)`"
                 }
-                _ => "programs do not know it; call it outside of the recorded function",
+                _ => "programs do not support it; use it outside of the recorded function",
             },
         )),
     }
@@ -239,7 +239,7 @@ fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
 pub(crate) fn unrecorded(operation: &'static str) -> DimError {
     unrecordable(
         operation,
-        "it reads elements, and a program could not read them again; call it outside of the recorded function",
+        "it reads elements as plain values, which differ from call to call; call it outside of the recorded function",
     )
 }
 

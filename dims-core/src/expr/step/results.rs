@@ -64,14 +64,13 @@ impl StepOfPlaces {
     }
 
     /// Like [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
-    /// parts have the elements `around`, or zeros.
+    /// parts have the elements `around`.
     #[cfg(feature = "std")]
     #[track_caller]
-    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Option<Vec<T>>) -> Buffer<T> {
+    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Vec<T>) -> Buffer<T> {
         let data = kernels::memory::hollow::reserved(len).expect("address space is available");
         let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
         let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-        let around = around.unwrap_or_else(|| vec![T::default(); len]);
         let step = rules::placed_around(self.0, around);
         Buffer::traced(data, new_node(dtype, len, step, None))
     }

@@ -81,7 +81,7 @@ pub(super) fn zeros<T: Num>(len: usize) -> Result<Vec<T>, Failure> {
 /// The Hermitian part of a square matrix, `(a + a^H) / 2`, column by column: the elements on and
 /// below the diagonal. The elements above it have any values.
 pub(super) fn hermitian<T: MatrixElement>(a: &[T], size: usize, to: &mut [T]) {
-    let half = T::of_part(num_traits::NumCast::from(0.5).expect("a float can be a half"));
+    let half = T::of_part(num_traits::NumCast::from(0.5).expect("every float type has the value 0.5"));
     lower_to_columns(a, size, to);
     let columns = to.chunks_exact_mut(size.max(1)).zip(a.chunks_exact(size.max(1)));
     for (at, (column, row)) in columns.enumerate() {

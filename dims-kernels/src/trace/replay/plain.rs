@@ -17,8 +17,10 @@ use crate::reduce::reducers;
 use crate::scalar::{CastTo, Element, Num};
 use crate::trace::compute::{HeldMemories, add_at, covers, kept, mapped, rows};
 use crate::trace::evaluate::evaluate;
-use crate::trace::place::{TableIndex, TableSource};
-use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table};
+use crate::trace::{
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, TableIndex,
+    TableSource,
+};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -2,8 +2,7 @@
 
 use super::Recording;
 use crate::memory::held::{Held, Mark};
-use crate::trace::place::TableSource;
-use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace};
+use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace, TableSource};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -13,11 +13,10 @@ use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, m
 use crate::ops::function::Functions;
 use crate::program::{Instruction, ScalarProgram};
 use crate::trace::link_gradients;
-use crate::trace::place::{TableIndex, TableSource};
 use crate::trace::replay::Placeholder;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, Rule, StridedPlace,
-    Table,
+    Table, TableIndex, TableSource,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
