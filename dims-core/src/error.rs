@@ -384,7 +384,7 @@ impl fmt::Display for DimError {
                 let constant = if is_field { ", mark its field `#[parameters(constant)]`" } else { "" };
                 write!(
                     f,
-                    "the loss does not depend on {name}, so it has no gradient{}: use it{constant}, or call `vjp`, whose gradient is 0 there",
+                    "the loss does not depend on {name}, so it has no gradient{}: use it{constant}, or call `vjp`, which returns a gradient of 0 for it",
                     OriginSuffix(*origin)
                 )
             }

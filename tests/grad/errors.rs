@@ -189,7 +189,7 @@ fn a_parameter_that_is_not_used() {
     assert_eq!(line, line!() - 1);
     let expected = "the loss does not depend on the parameter `layers.1.bias`, so it has no gradient (at ";
     assert!(text.starts_with(expected), "{text}");
-    let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, whose gradient is 0 there";
+    let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, which returns a gradient of 0 for it";
     assert!(text.ends_with(remedy), "{text}");
     // The error names the first of several unused parameters.
     let text =
@@ -228,14 +228,14 @@ fn parameters_that_an_operation_depends_on() {
     assert_eq!(line, line!() - 4);
     assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
     assert!(text.contains("), which depends on `layers.0.weight`: use operations"), "{text}");
-    // The error counts all parameters, whatever operations are in between.
+    // The error counts all parameters that the operation depends on, directly or not.
     let both = |model: &Model| {
         let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
         product.map(|x: f64| x.fract()).sum(Class)
     };
     let (text, _) = panic_of(|| grad(both, &model()));
     let expected =
-        "), which depends on `layers.0.weight`, `layers.0.bias`, `layers.1.weight` and 2 more: give";
+        "), which depends on `layers.0.weight`, `layers.0.bias`, `layers.1.weight` and 2 more: write a";
     assert!(text.contains(expected), "{text}");
     // A tuple names its parameters by position; a single tensor has no name.
     let (text, _) = panic_of(|| {

@@ -445,7 +445,7 @@ mod edges {
             one.at(H).try_max_pool(H, 2, &apart).expect_err("the window covers places 0 and 3, not 2");
         assert_eq!(
             error.to_string(),
-            "windows along dim `H` = 1: one of 2 elements, 3 apart, would contain only padding (2)"
+            "windows along dim `H` = 1: a window of 2 elements, 3 apart, would contain only padding (2)"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
         for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 5)) {

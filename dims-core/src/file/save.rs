@@ -53,7 +53,7 @@ fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     Ok(())
 }
 
-/// Follows the symbolic links of a path. `None` if the path leads to an open file of a process.
+/// Follows a path as long as its last component is a symbolic link. `None` if the path leads to an open file of a process.
 fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
     for _ in 0..=MOST_LINKS {
@@ -72,8 +72,7 @@ fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
 
 /// An empty temporary file in this folder.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    // Reports a missing folder. (The error of `tempfile` would name the temporary file, so only its
-    // kind is kept.)
+    // Reports a missing folder with the system's own error.
     fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
@@ -81,6 +80,7 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     // temporary file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // (The error of `tempfile` names the temporary file, so only its kind is kept.)
     builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))
 }
 
@@ -97,7 +97,7 @@ fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// The error of a replacement. On Windows, a file that is mapped or open elsewhere cannot be
+/// The error to return if the old file could not be replaced. On Windows, a file that is mapped or open elsewhere cannot be
 /// replaced, and the system often reports only that access is denied.
 fn of_replacing(error: Error) -> Error {
     const ACCESS_DENIED: i32 = 5;

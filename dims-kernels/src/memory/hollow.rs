@@ -91,7 +91,7 @@ pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
 #[cold]
 #[inline(never)]
 pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
-    assert!(has_zero::<T>(), "the elements are numbers");
+    assert!(has_zero::<T>(), "hollow elements are `bool`s or real numbers of at most 64 bits");
     let layout = Layout::array::<T>(len).map_err(|_| Error::TooLarge { elements: len })?;
     if layout.size() == 0 {
         return Ok(Vec::new());

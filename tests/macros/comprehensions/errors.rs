@@ -1,4 +1,5 @@
-//! Mistakes in sizes: a `DimError` that names the loop, or a panic with the same text at the macro.
+//! Mistakes that are found at run time, in sizes, indices and numbers of axes: `try_tensor!` returns a
+//! `DimError`, and `tensor!` panics with the same text.
 
 use ndarray::{Array1, Array2, ArrayD, IxDyn, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -80,9 +80,9 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
 /// 1.
 pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what: &str) {
     let (found, expected) = (numbers(found), numbers(expected));
-    assert_eq!(found.len(), expected.len(), "{what}: the values have the same number of tensors");
+    assert_eq!(found.len(), expected.len(), "{what}: the values differ in the number of tensors");
     for (tensor, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        assert_eq!(found.len(), expected.len(), "{what}: the lengths of tensor {tensor} are equal");
+        assert_eq!(found.len(), expected.len(), "{what}: tensor {tensor} has another length than expected");
         let greatest =
             expected.iter().filter(|own| own.is_finite()).fold(1.0f64, |best, own| best.max(own.abs()));
         for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {

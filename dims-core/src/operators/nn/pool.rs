@@ -216,8 +216,8 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
 /// Whether one of `positions` windows, `stride` apart, contains none of the `own` elements, which
 /// follow `padding` others.
 ///
-/// The first element of such a window that is not in front of the `own` elements is already behind
-/// them. (Each window has an element not in front of them, because padding is at most half a
+/// Such a window steps over the `own` elements: its first element that is not before them is already
+/// past them. (Each window has an element that is not before them, because padding is at most half a
 /// window.)
 fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
     (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
@@ -285,7 +285,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         if padding > 0 || more > 0 {
             if alone_is_wrong && misses(own, front, positions, stride, dilation) {
                 let what = format!(
-                    "windows along dim `{}` = {own}: one of {} elements, {dilation} apart, would contain only padding ({padding})",
+                    "windows along dim `{}` = {own}: a window of {} elements, {dilation} apart, would contain only padding ({padding})",
                     dim.name,
                     size.at(at)
                 );

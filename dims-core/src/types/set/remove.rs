@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
-    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`; positional axes have no numbers: bind the axis to a dim, `a.at((i, ..))`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`; an axis number is not accepted: to name a positional axis, bind it to a dim, `a.at((i, ..))`"
 )]
 pub trait DimsOf<S: Dims, Others: Dims>: DimList {
     #[doc(hidden)]
@@ -46,7 +46,7 @@ where
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{Self}` may lack `{D}`",
     label = "the signature does not say that the tensor has this dim",
-    note = "name it there, and the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
+    note = "name it in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
 )]
 pub trait Loses<D, L, Others>: Dims {
     #[doc(hidden)]
@@ -195,8 +195,8 @@ where
 /// removed.
 #[diagnostic::on_unimplemented(
     message = "a tensor with any dims `{S}` may lack the dims `{L}`",
-    label = "the signature does not say that the tensor has this dim",
-    note = "name it there, and the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
+    label = "the signature does not say that the tensor has these dims",
+    note = "name it in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
 )]
 pub trait RemoveAll<L, S> {
     #[doc(hidden)]
