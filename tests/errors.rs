@@ -238,6 +238,12 @@ mod variants {
             DimError::RangeOutOfBounds { start: 2, end: 1, .. },
             "the range 2..1 of dim `Row` ends before it starts"
         );
+        assert_fails!(
+            a.at(Row).try_slice(Row, 5..),
+            a.at(Row).slice(Row, 5..),
+            DimError::RangeOutOfBounds { start: 5, end: 3, .. },
+            "the range 5..3 of dim `Row` is out of range for an axis of size 3"
+        );
         assert!(a.try_at(-4..).is_err());
         assert!(a.try_at(u64::MAX..).is_err());
         assert!(a.at(Row).try_slice(Row, ..=i64::MAX).is_err());
@@ -362,6 +368,11 @@ mod variants {
             DimError::Shape { .. },
             "parts of a stack along `Key` differ: dims `Row` = 2, `Col` = 3 and dims `Row` = 2, `Col` = 4"
         );
+        let text = try_concat(Row, [a.at((Row, Col)), a.at((Row, Col)), b.at((Row, Col))])
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(text.contains("differ: dims `Row` = 2, `Col` = 3 and dims"), "{text}");
         let none: [Tensor<i32, (Row,)>; 0] = [];
         assert!(matches!(try_concat(Row, &none), Err(DimError::Shape { .. })));
         assert!(matches!(try_stack(Col, &none), Err(DimError::Shape { .. })));

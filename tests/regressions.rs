@@ -103,6 +103,23 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
 
+/// Half precisions can neither count nor add up this many elements, and the share of the numbers
+/// among all elements can be smaller than all of their values.
+#[cfg(feature = "half")]
+#[test]
+fn means_of_the_numbers_in_half_precision() {
+    use half::f16;
+    dims!(i);
+    let halves = ndarray::Array1::from_elem(70_000, f16::from_f32(0.5));
+    assert_eq!(halves.at(i).nanmean(i).order(()), f16::from_f32(0.5));
+    assert_eq!(halves.at(i).nanvar(i).order(()), f16::ZERO);
+    let mut few = ndarray::Array1::from_elem(100_000, f16::NAN);
+    (few[0], few[1]) = (f16::from_f32(1e-4), f16::from_f32(3e-4));
+    dims!(i);
+    assert_eq!(few.at(i).nanmean(i).order(()), f16::from_f32(2e-4));
+    assert!(few.at(i).nansum(i).order(()) > f16::ZERO);
+}
+
 /// Matrices times vectors: sums that `bf16` cannot accumulate, and sums with partial sums outside
 /// the range of `f16`.
 #[cfg(feature = "half")]

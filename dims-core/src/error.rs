@@ -303,7 +303,9 @@ impl fmt::Display for DimError {
                 }
                 Ok(())
             }
-            DimError::RangeOutOfBounds { what, start, end, .. } if start > end => {
+            DimError::RangeOutOfBounds { what, start, end, size }
+                if start > end && *end >= 0 && *start <= *size as i128 =>
+            {
                 write!(f, "the range {start}..{end} of {what} ends before it starts")
             }
             DimError::RangeOutOfBounds { what, start, end, size } => {

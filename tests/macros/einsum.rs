@@ -695,6 +695,10 @@ fn the_path_is_the_cheapest() {
     assert_eq!(path.flops, 2.0 * (2 * 100 * 90 + 2 * 90 * 3) as f64);
     let text = path.to_string();
     assert!(text.contains("ij,jk,kl->il") && text.contains("operands 0 and 1: ij,jk->ik"), "{text}");
+    // There are too many axes for a path.
+    let many = ndarray::ArrayD::<f64>::ones(ndarray::IxDyn(&[1; 130]));
+    let path = einsum_path!("...,...->...", many, many);
+    assert_eq!((path.steps.len(), path.flops, path.largest), (0, 1.0, 1.0));
     let path = einsum_path!("i->", array![1.0]);
     assert!(path.steps.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Array3, Dimension, array};
 use typed_dims::fallible::{try_concat, try_from_vec, try_stack, try_zeros};
-use typed_dims::grad::{grad, hessian, hessian_primed, jacobian};
+use typed_dims::grad::{grad, hessian, hessian_primed, jacobian, try_jacobian};
 use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};
 
@@ -203,6 +203,16 @@ fn a_dim_and_its_prime_have_one_size() {
     let cut = "dim `Item` has size 2, but `Item'`, which must have the same size, was given size 3";
     assert_eq!(error(s.view().slice(Item, 1..).try_eval()), cut);
     assert_eq!(error(try_concat(Item, (&s, &s))), cut.replace('2', "6"));
+    assert_eq!(error((&s).try_repeat(Item, 2)), cut.replace('2', "6"));
+    assert_eq!(error((&s).try_pad(Item, 1, 1, Pad::Constant(0.0))), cut.replace('2', "5"));
+    let windows: Tensor<f64, (Item, Prime<Item>, Feat)> = zeros((Item.of(3), prime(Item.of(3)), Feat.of(2)));
+    assert_eq!(error(windows.view().try_fold(Item, Feat, 4, 1, 1)), cut.replace('2', "4"));
+    let halves: Tensor<f64, (Prime<Item>, Batch, Feat)> = zeros((prime(Item.of(3)), Batch.of(2), Feat.of(2)));
+    assert_eq!(error(halves.try_flatten((Batch, Feat), Item)), cut.replace('2', "4"));
+    let x: Tensor<f64, (Item,)> = zeros(Item.of(4));
+    let cut_off = |x: &Tensor<f64, (Item,)>| -> Tensor<f64, (Item,)> { x.view().slice(Item, 1..).eval() };
+    let text = "dim `Item` has size 3, but `Item'`, which must have the same size, was given size 4";
+    assert_eq!(error(try_jacobian(cut_off, &x)), text);
     let part = s.view().slice_to(Item, 1.., Feat).slice_to(prime(Item), 1.., prime(Feat));
     assert_eq!(part.dims(), [("Feat", 2), ("Feat'", 2)]);
     assert_eq!(part.order((Feat, prime(Feat)))[[0, 1]], s.order((Item, prime(Item)))[[1, 2]]);

@@ -29,10 +29,11 @@ impl EinsumPath {
     /// std::fs::write("path.svg", einsum_path!("ij,jk,kl->il", a, b, c).to_svg())?;
     /// ```
     pub fn to_svg(&self) -> String {
-        let mut nodes = self.nodes();
-        let root = nodes.len() - 1;
+        let (mut nodes, roots) = self.nodes();
         let mut right = 8;
-        place(&mut nodes, root, &mut right);
+        for root in roots {
+            place(&mut nodes, root, &mut right);
+        }
         let mut svg = Svg::default();
         let top = |node: &TreeNode| LINE + 16 + DOWN * node.height;
         svg.text(
@@ -60,8 +61,9 @@ impl EinsumPath {
         svg.finish(&self.pattern)
     }
 
-    /// The operands, then the products in the order of the path.
-    fn nodes(&self) -> Vec<TreeNode> {
+    /// The operands, then the products in the order of the path, and the nodes that are in no
+    /// product: the result.
+    fn nodes(&self) -> (Vec<TreeNode>, Vec<usize>) {
         let inputs: Vec<&str> =
             self.pattern.split("->").next().unwrap_or_default().split(',').map(str::trim).collect();
         let operands = self.steps.len() + 1;
@@ -75,7 +77,7 @@ impl EinsumPath {
         let mut left: Vec<usize> = (0..operands).collect();
         for step in &self.steps {
             let (i, j) = step.operands;
-            // The fields are public, so the positions may be anything.
+            // The fields are public, so the positions may be anything. Then several nodes remain.
             if i >= j || j >= left.len() {
                 break;
             }
@@ -91,7 +93,7 @@ impl EinsumPath {
                 middle: 0,
             });
         }
-        nodes
+        (nodes, left)
     }
 }
 

@@ -86,9 +86,12 @@ impl<T: Element> PlacedResult<T> {
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         S::KEYS.check_primes(|at| (sizes[at], None))?;
         let memory = match around {
-            // Recording from sizes keeps the constant parts, which may have been written before a
-            // part turns out to be hollow.
-            None if is_heard() => PartMemory::Filled(filled::<T, S>(&sizes, T::default())?),
+            // Recording from sizes keeps the constant parts, which may be written before a part
+            // turns out to be hollow.
+            #[cfg(feature = "std")]
+            None if is_heard() && kernels::memory::hollow::may_exist() => {
+                PartMemory::Filled(vec![T::default(); count::<T, S>(&sizes)?])
+            }
             None => {
                 let parts = InParts::of(count::<T, S>(&sizes)?);
                 PartMemory::New(parts.map_err(|_| too_large::<S>(&sizes))?)
@@ -235,6 +238,7 @@ pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
         None => shape.size(shape.position(key).expect("the dim is one of the tensor's")),
     };
     let sizes: Sizes = keys.iter().map(size).chain(shape.positional().iter().copied()).collect();
+    Y::KEYS.check_primes(|at| (sizes[at], None))?;
     let len = count::<A::Elem, Y>(&sizes)?;
     let steps = contiguous(AxisList::in_memory_of::<Y, A::Rank>().as_slice(), &sizes);
     let mut strides = Strides::from_elem(0, shape.sizes().len());

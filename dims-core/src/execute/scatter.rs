@@ -82,6 +82,7 @@ where
         false => shape.size(shape.position(key).expect("the dim is one of the operands'")),
     };
     let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
+    Y::KEYS.check_primes(|at| (sizes[at], None))?;
     let mut out = Evaluated::<E::Elem, Y>::of_sizes(filled::<E::Elem, Y>(&sizes, fill)?, &sizes);
     // Scattered dims have stride 0: the index moves the position instead.
     let mut axes = V::Axes::filled(Axis::default());

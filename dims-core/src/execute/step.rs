@@ -5,7 +5,7 @@
 
 use crate::error::{DimError, list_sizes, no_derivative, no_own_derivative};
 use crate::expr::evaluate::evaluate;
-use crate::plan::axes::AxisList;
+use crate::plan::axes::{AxisList, check_primes_of};
 use crate::plan::shape::volume;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
@@ -81,6 +81,7 @@ impl<T: Element> RowBlocks<T> {
         len: usize,
     ) -> Result<Named<T, S, R>, DimError> {
         self.sizes[self.at] = len;
+        check_primes_of::<S, R>(&self.sizes)?;
         let result = match execute(kind, &mut [&mut self.data]) {
             Err(DimError::TooLarge { .. }) => return Err(self.too_large::<S, R>()),
             result => result?.next(),

@@ -120,6 +120,8 @@ fn block<T: Real, S: Dims, O: JacobianOf<S>>(
     let place = |key| JacobianDims::<O, S>::KEYS.position(&key).expect("the dim is one of the Jacobian's");
     let order: SmallVec<[usize; 8]> = all.map(place).collect();
     let sizes: SmallVec<[usize; 8]> = output.iter().chain(input.sizes()).copied().collect();
+    let axis_of = |at| order.iter().position(|&axis| axis == at).expect("each axis is in the order");
+    JacobianDims::<O, S>::KEYS.check_primes(|at| (sizes[axis_of(at)], None))?;
     Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes)))
 }
 

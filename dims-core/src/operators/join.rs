@@ -358,7 +358,7 @@ impl<S: Dims> JoinSizes<S> {
                 let what = format!(
                     "parts of a {noun} along `{}` differ: {} and {}",
                     dim.name,
-                    describe(keys, &sizes),
+                    describe(keys, first.sizes()),
                     describe(keys, own)
                 );
                 return Err(DimError::Shape { what });

@@ -12,7 +12,7 @@ use crate::execute::order::OrderList;
 use crate::expr::evaluate::evaluate;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
-use crate::plan::axes::AxisList;
+use crate::plan::axes::{AxisList, check_primes_of};
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, checked};
@@ -497,6 +497,7 @@ pub trait Restructure: Computable {
         }
         order.extend(shape.named_len()..shape.sizes().len());
         sizes.extend(shape.positional().iter().copied());
+        check_primes_of::<W::Out, Self::Rank>(&sizes)?;
         let data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
     }

@@ -323,6 +323,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
+        dim.info().resized().unify(k, Some(Location::caller()))?;
         let (lines, mut results) = in_order::<NamedOf<Self>, D>(self.into_named(), false, SortWanted::Both)?;
         if k > lines.len() {
             let what = format!("there are fewer than {k} elements along {}", lines.describe());

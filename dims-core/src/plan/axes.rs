@@ -1,5 +1,6 @@
 //! Constant lists of loop axes, computed from the types alone.
 
+use crate::error::DimError;
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, Keys, MAX_DIMS};
 
@@ -203,6 +204,13 @@ impl Layout {
             _ => None,
         }
     }
+}
+
+/// Checks the sizes of a result, in memory order: dims and their primes must have the same size.
+pub fn check_primes_of<S: Dims, R: Rank>(sizes: &[usize]) -> Result<(), DimError> {
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let place = |at| order.iter().position(|&axis| axis == at).expect("each axis is in the order");
+    S::KEYS.check_primes(|at| (sizes[place(at)], None))
 }
 
 #[cfg(test)]

@@ -14,6 +14,14 @@ std::thread_local! {
     /// Whether this thread has a `HollowScope`.
     static HOLLOW: Cell<bool> = const { Cell::new(false) };
     static RESERVING: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread has reserved hollow memory.
+    static RESERVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread may have hollow memory: a function was recorded from sizes.
+#[cold]
+pub fn may_exist() -> bool {
+    RESERVED.get()
 }
 
 /// Whether this thread is allocating hollow memory. Allocators in tests use this to check that
@@ -96,6 +104,7 @@ pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
     if layout.size() == 0 {
         return Ok(Vec::new());
     }
+    RESERVED.set(true);
     RESERVING.set(true);
     // SAFETY: the layout's size is not 0.
     let start = unsafe { alloc_zeroed(layout) };

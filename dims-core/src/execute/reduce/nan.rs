@@ -8,13 +8,18 @@ use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
+use core::marker::PhantomData;
 use kernels::ops;
-use kernels::reduce::{Reducer, reducers};
+use kernels::reduce::Reducer;
 use kernels::scalar::{Num, Real};
 use num_traits::Float;
 
 /// A tensor with the dims of `A` and the elements of an expression.
 type NumbersOf<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
+
+/// Like [`NumbersOf`], with elements of the type in which sums are computed.
+type WideOf<A, E> =
+    Named<<<A as AsTensor>::Elem as Real>::Wide, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
 /// The sum of the elements that are not NaN.
 #[track_caller]
@@ -52,8 +57,7 @@ fn quotient<T: Real, X: Dims, R: Rank>(
 
 /// The mean of `values` over the positions where `expr` is not NaN. `values` is NaN at the others.
 ///
-/// Half precisions cannot count far, and their sums overflow early. So their mean is the mean over
-/// all positions, divided by the share of the positions that count.
+/// Half precisions cannot count far, and their sums overflow early, so both are wider.
 #[track_caller]
 fn mean_over_numbers<A, D, X>(
     values: &impl Expr<Elem = A::Elem>,
@@ -65,12 +69,13 @@ where
     X: Dims,
 {
     if const { size_of::<A::Elem>() == 2 } {
-        let numbers = Unary { op: ops::NanTo(Num::ZERO), a: values };
+        let numbers = Unary { op: ops::NanTo(Num::ZERO), a: Unary { op: ops::Widen, a: values } };
         let is_nan = Unary { op: ops::IsNan, a: expr };
         let counts = Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) };
-        let mean = reduce::<NumbersOf<A, _>, D, X, _>(&numbers, reducers::Mean, Empty::Allowed)?;
-        let share = reduce::<NumbersOf<A, _>, D, X, _>(&counts, reducers::Mean, Empty::Allowed)?;
-        return quotient(mean, &share);
+        let total = sum::<WideOf<A, _>, D, X>(&numbers)?;
+        let count = sum::<WideOf<A, _>, D, X>(&counts)?;
+        let narrowed = Unary { op: ops::Narrow(PhantomData), a: quotient(total, &count)?.expr };
+        return eval(Named::<A::Elem, X, A::Rank, _>::from_expr(narrowed));
     }
     quotient(sum_of_numbers::<A, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
 }

@@ -86,10 +86,10 @@ impl<'a> Weights<'a> {
                 failed = Some(DimError::Unsized { dim: dim.name });
                 return;
             };
-            match self.sizes.iter().find(|known| known.dim.same(&dim.key()) && known.size != size) {
+            match size_of_dim(&self.sizes, &dim.key()).filter(|known| known.size != size) {
                 Some(known) => {
-                    let of = |size| SizeFrom { dim: dim.name, size, origin: None };
-                    failed = Some(DimError::two_sizes(of(known.size), of(size)));
+                    let of = |dim, size| SizeFrom { dim, size, origin: None };
+                    failed = Some(DimError::two_sizes(of(known.dim.name, known.size), of(dim.name, size)));
                 }
                 None => self.sizes.push(Known { dim: dim.key(), size, from: None }),
             }

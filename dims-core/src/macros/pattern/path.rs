@@ -53,7 +53,8 @@ pub fn einsum_path<T: Num, L: Args<T>>(
     values.settle()?;
     let (shapes, layout) = unify::<T, L::Dims>(pattern, given, &values)?;
     let kept = layout.order(pattern.output);
-    let (mut sets, products) = if multiplies_in_pairs(&layout) {
+    let in_pairs = multiplies_in_pairs(&layout);
+    let (mut sets, products) = if in_pairs {
         let sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
         let products = path(&sets, &layout.sizes, &kept);
         (sets, products)
@@ -80,13 +81,13 @@ pub fn einsum_path<T: Num, L: Args<T>>(
     let everything: f64 = layout.sizes.iter().map(|&size| size as f64).product();
     // For each position, the products of the operands, and an addition if there is a sum.
     let operations = pattern.inputs.len().saturating_sub(1) + usize::from(kept.len() < layout.sizes.len());
-    Ok(EinsumPath {
-        pattern: pattern.text.into(),
-        naive_flops: everything * operations as f64,
-        flops: steps.iter().map(|step| step.flops).sum(),
-        largest: steps.iter().map(|step| step.size).fold(0.0, f64::max),
-        steps,
-    })
+    let naive_flops = everything * operations as f64;
+    let (flops, largest) = if in_pairs {
+        (steps.iter().map(|step| step.flops).sum(), steps.iter().map(|step| step.size).fold(0.0, f64::max))
+    } else {
+        (naive_flops, kept.iter().map(|&axis| layout.sizes[axis] as f64).product())
+    };
+    Ok(EinsumPath { pattern: pattern.text.into(), naive_flops, flops, largest, steps })
 }
 
 fn names(layout: &PatternLayout, axes: AxisSet) -> String {

@@ -142,7 +142,7 @@ impl Solver<'_> {
     #[cold]
     fn not_one(&self, size: usize, operand: usize) -> DimError {
         DimError::AxisConflict {
-            axis: "1",
+            axis: if self.pattern.text.contains("()") { "()" } else { "1" },
             first: 1,
             first_place: self.place(usize::MAX),
             second: size,
