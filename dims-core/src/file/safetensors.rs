@@ -83,7 +83,7 @@ pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
     header: usize,
     metadata: Metadata,
-    /// The file, if it was opened by its path.
+    /// The path of the file, if it was opened from a path.
     path: Option<PathBuf>,
 }
 
@@ -113,7 +113,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
         Ok(SafetensorsReader { bytes, header: size_of::<u64>() + header, metadata, path: None })
     }
 
-    /// The file, if it was opened by its path.
+    /// The path of the file, if it was opened from a path.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

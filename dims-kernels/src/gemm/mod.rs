@@ -1,7 +1,7 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! The routes of a product, in the order in which they are tried (`dispatch.rs` has the
-//! conditions):
+//! The routes of a product. If several could compute it, the first in this list does
+//! (`dispatch.rs` has the conditions):
 //!
 //! * a BLAS that the user has installed (feature `blas`), for the types and layouts that it
 //!   supports, unless the product is small;
@@ -15,8 +15,8 @@
 //! * loops over rows, for all other types.
 //!
 //! In measurements of `f32` with AVX-512, `gemm` is faster than `matrixmultiply`, but slower than
-//! panels where the right matrix is transposed and there are few rows, especially if the columns
-//! are far apart.
+//! panels where the right matrix is transposed and there are not many rows, especially if the
+//! columns of the right matrix are far apart.
 
 use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;

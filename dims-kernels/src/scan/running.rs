@@ -1,4 +1,5 @@
-//! Running operations along lines: each element becomes the combination of all elements up to it.
+//! Cumulative operations along lines, such as running sums: each element becomes the combination of
+//! all elements up to it.
 
 use crate::error::Error;
 use crate::machine::isa::Isa;

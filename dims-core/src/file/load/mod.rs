@@ -1,7 +1,7 @@
 //! Loading structs of tensors from a file (feature `safetensors`).
 //!
 //! `#[derive(Load)]` maps fields to arrays of the file, and [`Weights`] holds these arrays. All
-//! names, element types and sizes are checked before the struct is built, and all problems are
+//! names, element types and sizes are checked before the struct is returned, and all problems are
 //! reported at once.
 
 use alloc::borrow::ToOwned;
@@ -42,7 +42,7 @@ pub struct Weights<'a> {
     sizes: Vec<Known>,
     ignored: Vec<String>,
     converting: bool,
-    /// The file, if it was opened by its path.
+    /// The path of the file, if it was opened from a path.
     path: Option<&'a Path>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// Gives dims sizes that cannot be inferred from the arrays, such as the number of heads:
+    /// Sets the sizes of dims that cannot be inferred from the arrays, such as the number of heads:
     /// `weights.with((Head.of(12), Position.of(512)))`.
     ///
     /// Any other dim without a static size gets its size from the first loaded array that has the
@@ -78,7 +78,7 @@ impl<'a> Weights<'a> {
     ///
     /// # Errors
     ///
-    /// If a dim has no size, or has another size in an earlier call.
+    /// If a dim has no size, or was already given another size.
     pub fn with(mut self, dims: impl DimList) -> Result<Self, DimError> {
         let mut failed = None;
         dims.each(|dim| {

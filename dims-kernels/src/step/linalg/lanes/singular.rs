@@ -81,8 +81,8 @@ fn turn<V: Lane>(product: V, [of_x, of_y]: [V; 2], rotates: V) -> ([V; 2], V) {
     ([cosine, cosine.times(tangent)], tangent.times(product))
 }
 
-/// Fills `order` with the indices of the numbers of one matrix in `squares`, from the greatest
-/// number to the least.
+/// Sorts the numbers of the matrix `lane`, such as squares of singular values, from the greatest to
+/// the least, and writes their indices to `order`.
 pub(super) fn descending<V: Lane>(squares: &[V], lane: usize, order: &mut [usize]) {
     for (at, own) in order.iter_mut().enumerate() {
         *own = at;

@@ -1,4 +1,4 @@
-//! Cholesky factors, systems of equations, inverses and determinants of tiles.
+//! Cholesky factors, systems of equations, inverses and determinants, for tiles of matrices.
 
 use super::elimination::{cholesky, eliminate, invert, solve_triangular, substitute};
 use super::lane::{Lane, are_finite, number, numbers, numbers_mut, one, signed, zero};
