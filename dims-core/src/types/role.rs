@@ -22,8 +22,8 @@
 //! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: it changes the meaning |
 //!
 //! A [prime](crate::types::prime) has the role of its dim. [`DataChannel`], [`FilterInChannel`] and
-//! [`FilterOutChannel`] are accepted for one another: the `FilterOutChannel` of one layer is the
-//! `DataChannel` of the next.
+//! [`FilterOutChannel`] count as one role in this table: you can rename the `FilterOutChannel` of
+//! one layer to the `DataChannel` of the next.
 //!
 //! **Verification** happens at operations that expect a role: pooling along a channel does not
 //! compile.
@@ -32,9 +32,9 @@
 //! |---|---|
 //! | pooling along dims | [`DataFeature`] |
 //! | `conv` and `conv_transpose`, along dims | [`DataFeature`] |
-//! | `conv` and `conv_transpose`, their channels | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
+//! | `conv` and `conv_transpose`, the channels that they sum over | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
 //! | `conv` and `conv_transpose`, positions in the window | [`FilterSpatial`] |
-//! | `batch_norm`, the other dims | [`DataChannel`] |
+//! | `batch_norm`, the dims that are not passed to it | [`DataChannel`] |
 //! | [`scan`](crate::operators::scan::scan) over a dim | [`DataTime`] |
 //!
 //! A dim without a role is accepted everywhere. Declare your own roles with `roles!`. A role can
@@ -63,7 +63,7 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a role",
     label = "a role is expected here",
-    note = "roles are `DataBatch`, `DataChannel`, .., and those of `roles! {{ pub struct Pixel: DataFeature; }}`; write a size after `=`"
+    note = "roles are `DataBatch`, `DataChannel`, .., and those of `roles! {{ pub struct Pixel: DataFeature; }}`; a dim without a role has no `:`, as in `pub struct Heads = 12;`"
 )]
 pub trait Role: Sized + 'static {
     /// Its name and the names of the roles that it refines, nearest first. ONNX's roles have ONNX's
@@ -172,8 +172,8 @@ where
 condition! {
     /// The condition that the chain of roles that `R` refines ends.
     #[diagnostic::on_unimplemented(
-        message = "the role `{R}` refines itself, or its chain of roles is longer than 16",
-        label = "the chain of roles that starts at `{R}` does not end"
+        message = "the role `{R}` refines itself, or more than 16 other roles, one through another",
+        label = "the chain of roles that starts at `{R}` is a cycle or too long"
     )]
     pub trait EndsSomewhere<R> for True;
 }
@@ -475,7 +475,7 @@ condition! {
     /// or the reverse.
     #[diagnostic::on_unimplemented(
         message = "`{W}` has the role `{R}`, which none of `{P}` has",
-        label = "one of them must have the role `{R}`; to change the meaning: `.redefine(old, new)`"
+        label = "one of them must have the role `{R}` or no role; to change the meaning: `.redefine(old, new)`"
     )]
     pub trait MeaningKept<P, W, R> for True;
 }
