@@ -490,7 +490,7 @@ mod operations {
         assert!(
             text.contains("no gradient can be taken through `odd`")
                 && text.contains(
-                    "give it a derivative, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"
+                    "give it a derivative, with `fn derivative` in its `impl ScalarOp`, or write `x.detach()`"
                 ),
             "{text}"
         );

@@ -361,7 +361,7 @@ fn settings_out_of_their_range_are_refused() {
         ),
         (
             step_refused(NAdam::new(0.1).momentum_decay(f64::NAN)),
-            "`NAdam` with the decay of the momentum NaN: it must be finite and 0 or more",
+            "`NAdam` with the momentum decay NaN: it must be finite and 0 or more",
         ),
         (
             step_refused(RAdam::new(0.1).betas(0.9, 1.0)),

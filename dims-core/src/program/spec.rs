@@ -22,11 +22,11 @@ pub struct Spec<P> {
 /// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function
 /// that makes the value, such as the parameters of a network.
 ///
-/// No operator that depends on the inputs is computed while the function is recorded. Memory is
-/// reserved, but its pages are not touched, so you can record a model whose parameters do not fit
-/// into memory. Random numbers, from [`randn`](crate::creation::random::randn()) or
-/// [`init`](crate::creation::init), are not drawn. The recorded function gets a reference to the
-/// value.
+/// Operators that depend on the inputs are not computed while the function is recorded; only the
+/// functions of your own operations are called, with zeros. Memory is reserved, but its pages are
+/// not touched, so you can record a model whose parameters do not fit into memory. Random numbers,
+/// from [`randn`](crate::creation::random::randn()) or [`init`](crate::creation::init), are not
+/// drawn. The recorded function gets a reference to the value.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;

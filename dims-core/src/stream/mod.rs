@@ -10,7 +10,7 @@
 //!
 //! | operation | rule | cost |
 //! |---|---|---|
-//! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map), functions of tensors by [`pointwise`](Stream::pointwise) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
+//! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map), functions of tensors, applied with [`pointwise`](Stream::pointwise) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
 //! | [`slice`](Stream::slice) on the data dimension | `[a b c!][:, :, :n] -> [a b n!]` | compute |
 //! | `slice` on another dim | `[a b! c][:, :, :n] -> [a b! n]` | free |
 //! | [`new_axis_before`](Stream::new_axis_before), [`new_axis_after`](Stream::new_axis_after) | `[a! b] -> [1 a! b]` | free |
@@ -19,8 +19,8 @@
 //! | [`concat`](Stream::concat), [`repeat`](Stream::repeat) along the data dimension | `[a! b c] -> [(a * n)! b c]` | compute |
 //! | `concat`, `repeat` along another dim | `[a! b c] -> [a! (b * n) c]` | free |
 //! | [`stack_before`](Stream::stack_before), [`stack_after`](Stream::stack_after) | `[a! b] -> [n a! b]` | free |
-//! | [`sum_keepdim`](Stream::sum_keepdim), .. along the data dimension | `[a! b] -> [1! b]` | compute |
-//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another dim | `[a! b] -> [a!]`, `[a! b] -> [a! 1]` | slower |
+//! | [`sum_keepdim`](Stream::sum_keepdim) and the like, along the data dimension | `[a! b] -> [1! b]` | compute |
+//! | [`sum`](Stream::sum), `sum_keepdim` and the like, along another dim | `[a! b] -> [a!]`, `[a! b] -> [a! 1]` | slower |
 //! | [`softmax`](Stream::softmax), [`cumsum`](Stream::cumsum) along the data dimension | `[a! b] -> [a! b]` | compute |
 //! | `softmax`, `cumsum` along another dim | `[a! b] -> [a! b]` | slower |
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
@@ -34,8 +34,9 @@
 //! reshapes of streams that are not contiguous.
 //!
 //! Mistakes in sizes are errors in `try_` methods, and panics in the others. The same holds for
-//! constants that cannot be computed, or that a gradient or a recorded function traces. Operators
-//! panic. The `try_` form of a binary operator is [`try_zip_map`](Stream::try_zip_map).
+//! constants that cannot be computed, or that a gradient or a recorded function traces. Rust's
+//! operators, such as `+`, panic; the `try_` form of a binary one is
+//! [`try_zip_map`](Stream::try_zip_map).
 //!
 //! # Example
 //!
@@ -327,8 +328,8 @@ impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
 
 /// Converts tensors to streams.
 pub trait Streamed: Computable<Rank = Rank0> {
-    /// Converts the tensor to a stream. `axes` lists all dims of the tensor, in the order that the
-    /// stream's axes get. `data` is one of them, the data dimension.
+    /// Converts the tensor to a stream. `axes` lists all dims of the tensor, in the order that
+    /// the axes of the stream will have. `data` is one of them, the data dimension.
     ///
     /// For `[a b! c]`, write `x.stream((A, B, C), B)`. Use `stream` for the inputs of a streaming
     /// program, and [`as_tensor`](Stream::as_tensor) for its outputs.

@@ -1,4 +1,5 @@
-//! Trains on XLA, on one device and on meshes. The losses are within 1e-4 of those on the CPU.
+//! Trains on XLA, on one device and on meshes. The losses are within 1e-4 of those that
+//! the library computes without XLA.
 
 #[path = "../src/model.rs"]
 mod model;

@@ -24,8 +24,7 @@ type Both<'a, O, T, A, B, U> =
     Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
 
 /// `(sum of a * b) / (norm of a * norm of b)` over the dims `D`. A norm below `eps` is replaced by
-/// `eps`.
-/// `U` is the union of the tensors' dims, and `X` are the dims of `U` without those of `D`.
+/// `eps`. `U` is the union of the tensors' dims, and `X` are the dims of `U` without those of `D`.
 ///
 /// This is one pass, unless an operand is traced: the derivative needs a product and two norms.
 #[track_caller]

@@ -126,13 +126,13 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
             _ => no_derivative(operation, &names),
         }),
         Err(Unrecorded::Own(operation, names)) => {
-            let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
+            let remedy = "give it a derivative, with `fn derivative` in its `impl ScalarOp`";
             Err(no_own_derivative(operation, remedy, &names))
         }
         Err(Unrecorded::Unrepeatable(operation, is_own)) => Err(unrecordable(
             operation,
             match operation {
-                _ if is_own => "give it a derivative, as `fn derivative` of its `ScalarOp`",
+                _ if is_own => "give it a derivative, with `fn derivative` in its `impl ScalarOp`",
                 "map" => {
                     "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply(op)`"
                 }

@@ -32,7 +32,7 @@ pub type PatternOutput<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (The general path takes the operands by reference, because moving them would take as long as a
+/// ([`planned`] takes the operands by reference, because moving them would take as long as a
 /// small product. In debug builds, this function is not inlined, because the locals of each call
 /// would stay on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -62,8 +62,8 @@ where
     <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
-/// The name of a loop over the dims `U` and the axes of a pattern, for plans. Axes of `...` are
-/// shown as `..`.
+/// The name of the loop `at`, for plans. The loops are those over the dims `U`, over the axes of
+/// `...` (shown as `..`), and over the other axes of the pattern.
 fn loop_name<U: Dims>(layout: &PatternLayout, at: usize) -> &'static str {
     match at.checked_sub(layout.axis(0)) {
         Some(axis) => layout.pattern.axes[axis],
@@ -89,7 +89,7 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
 
 /// The elements and the sizes of the sum of products. (The caller builds the result. Built here, it
 /// could share a stack slot with the result of a small product. That slot would be read in larger
-/// pieces than it was written, which is slow.)
+/// pieces than it was written in, which is slow.)
 #[inline(never)]
 #[track_caller]
 fn planned<T: Num, U: Dims>(

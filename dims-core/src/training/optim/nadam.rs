@@ -84,7 +84,7 @@ settings! { NAdam, NAdamSettings {
 impl NAdamSettings {
     fn check(&self) -> Result<(), DimError> {
         check_moments("NAdam", self.betas, self.epsilon, self.weight_decay)?;
-        at_least_0("NAdam", "decay of the momentum", self.momentum_decay)
+        at_least_0("NAdam", "momentum decay", self.momentum_decay)
     }
 
     /// `u(t)`

@@ -1,6 +1,6 @@
 //! Factorizations by elimination, and solutions of systems of equations, for a tile of matrices.
 //!
-//! Some functions return whether all matrices have a result. If not, the caller computes the
+//! Some functions return whether all matrices have a result. If not, the caller works on the
 //! matrices of the tile one by one.
 
 use super::lane::{Lane, are_finite, count_lane, holds_everywhere, number, one, zero};
@@ -88,8 +88,8 @@ pub(super) struct Eliminated<V> {
     pub(super) is_in_range: bool,
 }
 
-/// Exchanges rows, and replaces matrices by their LU factors. The ones on the diagonal of the lower
-/// factor are not stored. `shares` receives the reciprocals of the pivots, or 0 for a pivot of 0.
+/// Exchanges rows, and replaces matrices by their LU factors. The diagonal of the lower factor, which
+/// is all ones, is not stored. `shares` receives the reciprocals of the pivots, or 0 for a pivot of 0.
 /// The rows of `other` are exchanged in the same way.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eliminate<V: Lane>(
@@ -172,7 +172,7 @@ fn pivot<V: Lane>(
     }
 }
 
-/// Exchanges row `k` with the row `from` of each matrix.
+/// Exchanges row `k` of each matrix with row `from`, which may differ from matrix to matrix.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exchange_selected<V: Lane>(a: &mut MatrixTile<'_, V>, k: usize, from: V) {
     for column in 0..a.columns {
@@ -215,7 +215,8 @@ fn subtract_below<V: Lane>(factors: &[V], b: &mut MatrixTile<'_, V>, row: usize)
     combine::<V, false>(own, factors, below, stride);
 }
 
-/// The inverses of matrices with exchanged rows, from the factors of [`eliminate`].
+/// The inverses of the matrices whose rows [`eliminate`] exchanged, from its factors. The columns
+/// of the inverses are in the order of the exchanged rows.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn invert<V: Lane>(factors: &MatrixTile<'_, V>, shares: &[V], out: &mut MatrixTile<'_, V>) {
     out.set_identity();
