@@ -7,7 +7,9 @@ use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
 use crate::expr::lowered::{LOWERS, lowered_for_places};
 use crate::expr::remap::{Along, Changes, spread};
-use crate::expr::step::{ExprStep, Part, StepOfPlaces, is_heard};
+#[cfg(feature = "std")]
+use crate::expr::step::is_heard;
+use crate::expr::step::{ExprStep, Part, StepOfPlaces};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::storage::Evaluated;

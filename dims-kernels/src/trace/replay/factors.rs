@@ -14,7 +14,7 @@ use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
 use crate::trace::compute::{SumLoops, covers, kept, rows};
 use crate::trace::products::factors;
-use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace};
+use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, PerLoop, StridedPlace};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -204,7 +204,8 @@ fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<
 /// Whether two steps are sums that the interpreter computes, and that add elements in the same
 /// order.
 fn adds_in_same_order(a: &Node, b: &Node) -> bool {
-    fn nest<T: ProgramOutput>(node: &Node) -> Option<Nest> {
+    // `numbers` are strides that number the positions of the loops.
+    fn nest<T: ProgramOutput>(node: &Node, numbers: &mut Option<PerLoop<isize>>) -> Option<Nest> {
         let NodeStep::Parts(parts) = &node.step else { return None };
         let [Part { field, place }] = &parts[..] else { return None };
         let SumLoops { order, reduced, count, is_whole } = SumLoops::new(field, place);
@@ -217,17 +218,21 @@ fn adds_in_same_order(a: &Node, b: &Node) -> bool {
         let mut rows = rows(field);
         let alone = Nest::reduce(&field.sizes, &order, &reduced, &rows);
         // The last row numbers the positions. It must not change the loops.
-        let all: Vec<usize> = (0..field.sizes.len()).collect();
-        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
+        let numbers = numbers.get_or_insert_with(|| {
+            let all: Vec<usize> = order.iter().chain(&reduced).copied().collect();
+            StridedPlace::contiguous(&field.sizes, &all).strides
+        });
+        rows.push().copy_from_slice(numbers);
         let nest = Nest::reduce(&field.sizes, &order, &reduced, &rows);
         let is_same = (alone.outer, alone.inner_kept, &alone.sizes[..])
             == (nest.outer, nest.inner_kept, &nest.sizes[..])
             && (0..field.operands.len()).all(|at| alone.strides_of(at) == nest.strides_of(at));
         is_same.then_some(nest)
     }
-    let of = |node: &Node| match node.dtype {
-        DType::F32 => nest::<f32>(node),
-        _ => nest::<f64>(node),
+    let mut strides = None;
+    let mut of = |node: &Node| match node.dtype {
+        DType::F32 => nest::<f32>(node, &mut strides),
+        _ => nest::<f64>(node, &mut strides),
     };
     let (Some(a), Some(b)) = (of(a), of(b)) else { return false };
     let numbers = |nest: &Nest| nest.operand_strides().pop();
