@@ -32,7 +32,7 @@ pub type PatternOutput<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// ([`planned`] takes the operands by reference, because moving them would take as long as a
+/// (`planned` takes the operands by reference, because moving them would take as long as a
 /// small product. In debug builds, this function is not inlined, because the locals of each call
 /// would stay on the caller's stack.)
 #[cfg_attr(not(debug_assertions), inline(always))]
