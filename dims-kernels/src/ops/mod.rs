@@ -467,51 +467,6 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     }
 }
 
-/// Conversion to the type in which sums of the values are computed.
-#[derive(Clone, Copy, Debug)]
-pub struct Widen;
-impl Operation for Widen {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real> UnaryOp<T> for Widen {
-    type Out = T::Wide;
-    const NAME: &'static str = "cast";
-    #[inline]
-    fn code(&self) -> Code {
-        DType::of::<T::Wide>().map_or(Code::Opaque, Code::Cast)
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<I: Isa>(&self, a: T) -> T::Wide {
-        a.widen()
-    }
-}
-
-/// The reverse of [`Widen`].
-#[derive(Debug)]
-pub struct Narrow<T>(pub core::marker::PhantomData<T>);
-
-impl<T> Clone for Narrow<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Narrow<T> {}
-impl<T> Operation for Narrow<T> {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real> UnaryOp<T::Wide> for Narrow<T> {
-    type Out = T;
-    const NAME: &'static str = "cast";
-    #[inline]
-    fn code(&self) -> Code {
-        DType::of::<T>().map_or(Code::Opaque, Code::Cast)
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<I: Isa>(&self, a: T::Wide) -> T {
-        T::narrow(a)
-    }
-}
-
 /// Returns the left operand: broadcasts a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOperand;

@@ -17,9 +17,9 @@ use num_traits::Float;
 /// A tensor with the dims of `A` and the elements of an expression.
 type NumbersOf<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
-/// Like [`NumbersOf`], with elements of the type in which sums are computed.
-type WideOf<A, E> =
-    Named<<<A as AsTensor>::Elem as Real>::Wide, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
+/// Like [`NumbersOf`], with elements of the type in which sums are accumulated.
+type TotalsOf<A, E> =
+    Named<<<A as AsTensor>::Elem as Num>::Acc, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
 /// The sum of the elements that are not NaN.
 #[track_caller]
@@ -47,7 +47,7 @@ where
 }
 
 #[track_caller]
-fn quotient<T: Real, X: Dims, R: Rank>(
+fn quotient<T: Num, X: Dims, R: Rank>(
     sum: Named<T, X, R>,
     count: &Named<T, X, R>,
 ) -> Result<Named<T, X, R>, DimError> {
@@ -69,12 +69,12 @@ where
     X: Dims,
 {
     if const { size_of::<A::Elem>() == 2 } {
-        let numbers = Unary { op: ops::NanTo(Num::ZERO), a: Unary { op: ops::Widen, a: values } };
+        let numbers = Unary { op: ops::ToAcc, a: Unary { op: ops::NanTo(Num::ZERO), a: values } };
         let is_nan = Unary { op: ops::IsNan, a: expr };
         let counts = Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) };
-        let total = sum::<WideOf<A, _>, D, X>(&numbers)?;
-        let count = sum::<WideOf<A, _>, D, X>(&counts)?;
-        let narrowed = Unary { op: ops::Narrow(PhantomData), a: quotient(total, &count)?.expr };
+        let total = sum::<TotalsOf<A, _>, D, X>(&numbers)?;
+        let count = sum::<TotalsOf<A, _>, D, X>(&counts)?;
+        let narrowed = Unary { op: ops::FromAcc(PhantomData), a: quotient(total, &count)?.expr };
         return eval(Named::<A::Elem, X, A::Rank, _>::from_expr(narrowed));
     }
     quotient(sum_of_numbers::<A, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
