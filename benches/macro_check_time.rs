@@ -1,5 +1,5 @@
-//! The time that `cargo check` takes for a file with 500 macro calls: once with a mix of most
-//! macros, and once with `tensor!` alone.
+//! The time that `cargo check` takes for a file with 500 macro calls: once with a mix of
+//! several macros, and once with `tensor!` alone.
 
 mod generated;
 

@@ -98,8 +98,8 @@ impl<T: Element> RowBlocks<T> {
         result
     }
 
-    /// A table of the rows of a result of `len` rows in each block, or an error if it does not fit
-    /// into memory.
+    /// Collects `rows`, one for each of the `len` rows of a block of the result. All blocks have the
+    /// same rows. Returns an error if the table does not fit into memory.
     pub(crate) fn table<S: Dims, R: Rank, X>(
         &mut self,
         len: usize,

@@ -36,7 +36,7 @@ use twins::panicking_twin;
 #[diagnostic::on_unimplemented(
     message = "no Jacobian with respect to `{Self}`",
     label = "expected a reference to an owned tensor of `{T}`, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 such references: `&w`, `(&w, &b)`",
-    note = "the output and the inputs have the same element type; compute an expression first, `x.eval()`; a number is a tensor without dims, `full((), x)`"
+    note = "the output and the inputs have the same element type; compute an expression first, `&x.eval()`; pass a number as a tensor without dims, `&full((), x)`"
 )]
 pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
     #[doc(hidden)]
@@ -60,7 +60,7 @@ pub trait JacobianInputs<T: Real, O: Dims>: Inputs {
 #[diagnostic::on_unimplemented(
     message = "no Hessian with respect to `{Self}`",
     label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 references to tensors: `&w`, `(&w, &b)`",
-    note = "compute an expression first, `x.eval()`; a number is a tensor without dims, `full((), x)`"
+    note = "compute an expression first, `&x.eval()`; pass a number as a tensor without dims, `&full((), x)`"
 )]
 pub trait HessianInputs<E>: Inputs {
     #[doc(hidden)]

@@ -170,6 +170,17 @@ impl DType {
         }
     }
 
+    /// The type in which programs compute with these elements: `f32` for half precisions, and `i64`
+    /// for integers.
+    pub fn in_registers(self) -> DType {
+        match self.kind() {
+            RegisterKind::F32 => DType::F32,
+            RegisterKind::F64 => DType::F64,
+            RegisterKind::Bool => DType::Bool,
+            RegisterKind::Int => DType::I64,
+        }
+    }
+
     /// Whether elements have fewer bits than the registers that hold them. Results must then be
     /// wrapped around or rounded to the type.
     pub(crate) fn is_narrow(self) -> bool {

@@ -70,7 +70,8 @@ impl Tracer<'_> {
             let summed = (0..loops.len()).filter(|axis| !is_kept(*axis) && !lines.contains(axis));
             let over: BTreeSet<usize> = summed.filter_map(|axis| loops[axis]).collect();
             let of = self.values[value].pieces[*piece].axes.clone();
-            let dtype = register(self.values[value].dtype);
+            // The sums of each device are exchanged before they are converted to the result's type.
+            let dtype = self.values[value].dtype.in_registers();
             if !over.is_empty() {
                 let bytes = self.bytes(value, *piece, &made[*piece], dtype);
                 let stored = &self.values[value].stored[*piece];
@@ -136,13 +137,5 @@ impl Tracer<'_> {
                 self.moved((value, piece), &from, &wanted, ("result", origin));
             }
         }
-    }
-}
-
-/// The type in which elements of this type are summed.
-fn register(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::Bf16 => DType::F32,
-        other => other,
     }
 }

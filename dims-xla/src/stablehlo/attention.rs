@@ -3,7 +3,6 @@
 use super::Lower;
 use super::field::varied;
 use super::part::Factor;
-use super::scalar::{is_float, register};
 use super::text::Value;
 use crate::error::XlaError;
 use typed_dims_kernels::program::code::DType;
@@ -92,7 +91,7 @@ impl Lower<'_> {
         let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
         let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
         let value = self.body.reshape(value, &shape);
-        let value = if register(like) == like { value } else { self.body.convert(&value, like) };
+        let value = if like.in_registers() == like { value } else { self.body.convert(&value, like) };
         Factor { value, loops: large }
     }
 
@@ -235,7 +234,7 @@ impl Lower<'_> {
         loop {
             match &field.program.instructions[at as usize].0 {
                 SavedInstruction::Load(own) if *own as usize == operand => return Ok(scale),
-                SavedInstruction::Cast(to, a) if is_float(*to) => at = *a,
+                SavedInstruction::Cast(to, a) if to.is_float() => at = *a,
                 SavedInstruction::Binary(op, a, b) if op.0 == "Mul" => {
                     let float = |own: u32| match field.program.instructions[own as usize].0 {
                         SavedInstruction::Float(bits) => Some(f64::from_bits(bits)),

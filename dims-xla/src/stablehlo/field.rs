@@ -2,7 +2,6 @@
 //! that [`register`] returns.
 
 use super::Lower;
-use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
@@ -423,7 +422,7 @@ impl Lower<'_> {
         let SavedInstruction::Load(operand) = &field.program.instructions[of as usize].0 else { return None };
         let operand = &field.operands[*operand as usize];
         let dtype = loaded_type(self, operand);
-        (register(dtype) == DType::F32 && dtype != DType::F32 && is_float(dtype)).then_some(operand)
+        (dtype.in_registers() == DType::F32 && dtype != DType::F32 && dtype.is_float()).then_some(operand)
     }
 }
 

@@ -2,7 +2,6 @@
 //! sorting.
 
 use super::Lower;
-use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::Loop;
 use crate::error::XlaError;
@@ -62,7 +61,7 @@ impl Lower<'_> {
                         None => value,
                     });
                 }
-                let sum = sum.unwrap_or_else(|| self.body.zeros(register(dtype), &[*len]));
+                let sum = sum.unwrap_or_else(|| self.body.zeros(dtype.in_registers(), &[*len]));
                 Ok(self.body.stored(&sum, dtype))
             }
             SavedKind::MeanOfParts { parts, .. } => {
@@ -73,7 +72,7 @@ impl Lower<'_> {
             SavedKind::MaxOfParts { parts, .. } => {
                 let rows = self.body.loaded(&own[0]);
                 let greatest = |lower: &Self, rows: &Value| {
-                    let start = match is_float(rows.dtype) {
+                    let start = match rows.dtype.is_float() {
                         true => lower.body.float(f64::NEG_INFINITY, rows.dtype),
                         false => lower.body.bound(rows.dtype, true),
                     };

@@ -3,7 +3,6 @@
 
 use super::Lower;
 use super::field::{Registers, Selection, varied, varies};
-use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
@@ -42,7 +41,7 @@ impl Lower<'_> {
                 None => own,
             });
         }
-        let sum = sum.unwrap_or_else(|| self.body.zeros(register(dtype), shape));
+        let sum = sum.unwrap_or_else(|| self.body.zeros(dtype.in_registers(), shape));
         Ok(self.body.stored(&sum, dtype))
     }
 
@@ -62,13 +61,13 @@ impl Lower<'_> {
         if place.table.is_none()
             && let Some(found) = self.transposed_convolution(part, &kept, &reduced, count, shape)?
         {
-            return Ok(self.body.stored(&found, register(dtype)));
+            return Ok(self.body.stored(&found, dtype.in_registers()));
         }
         let elements = self.contracted(field, &kept, &reduced)?;
         let elements = self.counted(&elements, count);
         let elements = match field_is_bool(&elements, dtype) {
             true => elements,
-            false => self.body.stored(&elements, register(dtype)),
+            false => self.body.stored(&elements, dtype.in_registers()),
         };
         self.put(&elements, field, place, &kept, shape)
     }
@@ -206,7 +205,7 @@ impl Lower<'_> {
     /// The registers and the constant factor whose product is the field. `None` if the field is not
     /// a product of at least two floats besides constants.
     pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
-        if !is_float(self.field_type(field)) {
+        if !self.field_type(field).is_float() {
             return None;
         }
         // For half precision, the sum is rounded, but not the products.
@@ -314,7 +313,7 @@ impl Lower<'_> {
     /// The sum of `a * b` over reduced loops, with an axis for each kept loop along which a factor
     /// varies, in the order of `kept`. Loops along which neither factor varies are ignored.
     pub(super) fn contract(&self, a: &Factor, b: &Factor, kept: &[usize], reduced: &[usize]) -> Value {
-        let out = register(a.value.dtype);
+        let out = a.value.dtype.in_registers();
         // First sum over reduced loops that only one factor has.
         let summed = |own: &Factor, other: &Factor| {
             let (axes, loops): (Vec<usize>, Vec<usize>) =

@@ -1,6 +1,5 @@
 //! Operations with regions: reductions, sorts, scatters and loops.
 
-use super::scalar::is_float;
 use super::text::{Body, Lookup, Value, sizes, tensor_type};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -40,7 +39,7 @@ impl Body {
     pub(super) fn extremum(&self, a: &Value, greatest: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
-        let start = match is_float(a.dtype) {
+        let start = match a.dtype.is_float() {
             true => self.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, a.dtype),
             false => self.bound(a.dtype, greatest),
         };

@@ -2,7 +2,6 @@
 
 use super::Lower;
 use super::field::varied;
-use super::scalar::is_float;
 use super::text::Value;
 use crate::error::XlaError;
 use typed_dims_kernels::program::code::DType;
@@ -57,7 +56,7 @@ impl Lower<'_> {
 
     /// The greatest or least element over axes; NaN if any element is NaN.
     fn extreme(&self, value: &Value, axes: &[usize], greatest: bool) -> Value {
-        let start = match is_float(value.dtype) {
+        let start = match value.dtype.is_float() {
             true => self.body.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, value.dtype),
             false => self.body.bound(value.dtype, greatest),
         };
@@ -87,7 +86,7 @@ impl Lower<'_> {
         let found = match name.as_str() {
             "Mean" => self.mean(&value, &axes),
             "Prod" => {
-                let one = if is_float(value.dtype) {
+                let one = if value.dtype.is_float() {
                     body.float(1.0, value.dtype)
                 } else {
                     body.int(1, value.dtype)
@@ -261,7 +260,7 @@ impl Lower<'_> {
         let mut shape = value.shape.to_vec();
         shape.splice(first..first + axes.len(), [len]);
         let mut found = body.reshape(value, &shape);
-        let start = match (name, is_float(value.dtype)) {
+        let start = match (name, value.dtype.is_float()) {
             ("Cumulate", _) => body.zeros(value.dtype, &[]),
             ("CumulateProduct", true) => body.float(1.0, value.dtype),
             ("CumulateProduct", false) => body.int(1, value.dtype),

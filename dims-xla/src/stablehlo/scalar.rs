@@ -8,35 +8,12 @@ use std::f64::consts::{LN_2, LN_10, PI, SQRT_2};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::SavedOperation;
 
-/// The type of the registers that hold elements of a type.
-pub(super) fn register(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::Bf16 | DType::F32 => DType::F32,
-        DType::F64 => DType::F64,
-        DType::Bool => DType::Bool,
-        DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::Isize
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::Usize => DType::I64,
-    }
-}
-
-pub(super) fn is_float(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
-}
-
 impl Body {
     /// Elements converted to registers.
     pub(super) fn loaded(&self, a: &Value) -> Value {
         match a.dtype {
             DType::U64 | DType::Usize => self.bits(a, DType::I64),
-            dtype => self.convert(a, register(dtype)),
+            dtype => self.convert(a, dtype.in_registers()),
         }
     }
 
@@ -46,14 +23,14 @@ impl Body {
             _ if a.dtype == dtype => a.clone(),
             DType::Bool => self.nonzero(a),
             DType::U64 | DType::Usize if a.dtype == DType::I64 => self.bits(a, dtype),
-            _ if is_float(a.dtype) && !is_float(dtype) => self.stored(&self.to_integer(a, dtype), dtype),
+            _ if a.dtype.is_float() && !dtype.is_float() => self.stored(&self.to_integer(a, dtype), dtype),
             _ => self.convert(a, dtype),
         }
     }
 
     /// A constant with the shape and type of a value.
     pub(super) fn like(&self, a: &Value, value: f64) -> Value {
-        let one = match is_float(a.dtype) {
+        let one = match a.dtype.is_float() {
             true => self.float(value, a.dtype),
             false => self.int(value as i64, a.dtype),
         };
@@ -112,7 +89,7 @@ impl Body {
             }
             DType::F32 | DType::F64 => self.float_of(a, to, unsigned),
             DType::Bool => self.nonzero(a),
-            _ if is_float(a.dtype) => self.to_integer(a, to),
+            _ if a.dtype.is_float() => self.to_integer(a, to),
             _ if a.dtype == DType::Bool => self.convert(a, DType::I64),
             DType::I64 | DType::Isize | DType::U64 | DType::Usize => a.clone(),
             _ => self.convert(&self.convert(a, to), DType::I64),

@@ -111,6 +111,31 @@ fn state_takes_less_memory_on_each_device() {
     assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), (whole - 8) / 2 + 8);
 }
 
+#[test]
+fn sums_are_exchanged_in_the_type_of_their_registers() {
+    let Some(pjrt) = plugin(2) else { return };
+    let split = || Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
+    let of = (Row.of(4), In.of(3));
+    let integers = from_fn(of, |row: usize, at: usize| (10 * row + at) as i32);
+    let small = from_fn(of, |row: usize, at: usize| (10 * row + at) as u8);
+    let program = record(
+        |(x, y): (&Tensor<i32, (Row, In)>, &Tensor<u8, (Row, In)>)| {
+            let most: Tensor<u8, (In,)> = y.max(Row).eval();
+            let sum: Tensor<i32, (In,)> = x.sum(Row).eval();
+            (sum, most)
+        },
+        (&integers, &small),
+    )
+    .unwrap();
+    let plan = split().plan(&program).unwrap();
+    let run = pjrt.compile_sharded(&program, split()).unwrap();
+    let (sum, most) = run.call((&integers, &small)).unwrap();
+    assert_eq!(sum.to_host().unwrap().order(In), [60, 64, 68]);
+    assert_eq!(most.to_host().unwrap().order(In), [30, 31, 32]);
+    let comparison = run.compare(&plan).unwrap();
+    assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
+}
+
 /// Another dim named `Row`.
 mod other {
     typed_dims::prelude::dims! { pub struct Row; }
