@@ -203,6 +203,35 @@ mod arrays {
         let error = darray![[1, 2]].try_into_tensor((Row, Three)).map(|_| ()).expect_err("the sizes differ");
         assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 2, .. }), "{error}");
     }
+
+    /// `Layout` and `Dim` are safe traits of mdarray, so a layout or a size of another crate may lead
+    /// out of the array.
+    #[test]
+    fn only_arrays_with_layouts_and_sizes_of_mdarray_are_bound() {
+        use core::marker::PhantomData;
+        use typed_dims::mdarray::{Dense, Dim, Layout, Strided, View};
+        use typed_dims::pipeline::bind::Source;
+
+        struct Probe<A>(PhantomData<A>);
+        trait IsNone {
+            const IS_SOURCE: bool = false;
+        }
+        impl<A> IsNone for Probe<A> {}
+        impl<A: Source> Probe<A> {
+            const IS_SOURCE: bool = true;
+        }
+        fn with_layout<L: Layout>() -> bool {
+            <Probe<View<'static, f64, (usize, Const<2>), L>>>::IS_SOURCE
+        }
+        fn with_size<D: Dim>() -> bool {
+            <Probe<Array<f64, (D, usize)>>>::IS_SOURCE
+        }
+        assert!(<Probe<View<'static, f64, (usize, Const<2>), Dense>>>::IS_SOURCE);
+        assert!(<Probe<View<'static, f64, (usize, Const<2>), Strided>>>::IS_SOURCE);
+        assert!(<Probe<Array<f64, (Const<2>, usize)>>>::IS_SOURCE);
+        assert!(!with_layout::<Dense>());
+        assert!(!with_size::<usize>());
+    }
 }
 
 #[cfg(feature = "candle")]

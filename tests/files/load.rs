@@ -82,7 +82,7 @@ fn faults(tensors: &[(&str, &[usize])]) -> String {
     weights.load::<Network<'_>>().err().expect("an error").to_string()
 }
 
-/// The dims of a type alias are known from an attribute.
+/// The derive cannot look through a type alias, so an attribute lists the axes.
 #[test]
 fn axes_of_an_alias_are_given() {
     type Dims = (Width, Inner);
@@ -341,7 +341,7 @@ fn what_is_loaded_can_be_learned() {
     assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
 }
 
-/// Files of this library store the names of dims, so fields may list the dims in any order.
+/// Files saved by this library store the names of dims, so fields may list the dims in any order.
 #[test]
 fn axes_with_names_can_be_in_any_order() {
     use typed_dims::nn::linear::Linear as Map;

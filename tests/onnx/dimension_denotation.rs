@@ -233,6 +233,27 @@ mod denotation_propagation {
         assert_eq!(meaning(graph), "N");
     }
 
+    /// Floats divide in another way than integers, and other types change numbers.
+    #[test]
+    fn shapes_that_are_cast_to_other_types() {
+        let reshaped_by = |to: &[i64]| {
+            let mut nodes = vec![node("Cast", &["shape"], &["cast0"]).int("to", to[0])];
+            for (at, &to) in to.iter().enumerate().skip(1) {
+                let [from, into] = [at - 1, at].map(|at| format!("cast{at}"));
+                nodes.push(node("Cast", &[&from], &[&into]).int("to", to));
+            }
+            nodes.push(node("Reshape", &["x", &format!("cast{}", to.len() - 1)], &["y"]));
+            let mut graph = chain(&[("2", "DATA_BATCH"), ("3", "DATA_TIME")], nodes);
+            graph.initializer.push(proto::integers("shape", &[1, 2, 3]));
+            meaning(graph)
+        };
+        let (float, bool, int32, int64) = (1, 9, 6, 7);
+        assert_eq!(reshaped_by(&[int64]), "_ N T");
+        assert_eq!(reshaped_by(&[int32, int64]), "_ N T");
+        assert_eq!(reshaped_by(&[float, int64]), "_ _ _");
+        assert_eq!(reshaped_by(&[bool, int64]), "_ _ _");
+    }
+
     #[test]
     fn squeeze_and_unsqueeze() {
         let squeezed = vec![
@@ -599,6 +620,30 @@ mod denotation_verification {
             mistakes(scan(2)),
             ["node `#0` (Scan), input `x`: axis 2 is DATA_FEATURE, but DATA_TIME is expected"]
         );
+    }
+
+    /// The state counts the steps, so its elements are not those that it starts with.
+    #[test]
+    fn the_state_of_a_scan_changes() {
+        let mut body = chain(&[], vec![node("Add", &["count", "one"], &["next"])]);
+        let named = |name: &str| proto::ValueInfoProto { name: name.to_owned(), r#type: None };
+        body.input = vec![named("count"), named("step")];
+        body.output = vec![named("next")];
+        let scan = node("Scan", &["one", "x"], &["six"]).int("num_scan_inputs", 1).graph("body", body);
+        let reshaped = node("Reshape", &["w", "six"], &["y"]);
+        let mut graph = pair(&[("5", "DATA_TIME")], &[("2", ""), ("3", "")], vec![scan, reshaped]);
+        graph.initializer.push(proto::integers("one", &[1]));
+        assert_eq!(meaning(graph), "_");
+    }
+
+    #[test]
+    fn a_result_without_a_name_is_no_input() {
+        let lstm = node("LSTM", &["x", "weights", "recurrence"], &["", "h"]);
+        let product = node("Gemm", &["w", "w2", ""], &["y"]);
+        let steps = [("T", "DATA_TIME"), ("N", "DATA_BATCH"), ("8", "DATA_FEATURE")];
+        let mut graph = pair(&steps, &[("N", "DATA_BATCH"), ("8", "DATA_FEATURE")], vec![lstm, product]);
+        graph.input.push(float_tensor("w2", &[("8", "DATA_FEATURE"), ("4", "")]));
+        assert_eq!(meaning(graph), "N _");
     }
 
     #[test]

@@ -202,6 +202,8 @@ fn graphs_that_ask_for_much() {
     let mut list = chain(&[], doubled(|x, y| node("Concat", &[x, x], &[y]).int("axis", 0), "list"));
     list.initializer.push(proto::integers("list0", &[1, 2, 3]));
     assert!(check(list).is_clean());
+    let many = chain(&[("2", "")], vec![node("Concat", &["x"; 300_000], &["y"]).int("axis", 0)]);
+    assert!(check(many).is_clean());
     let mut axes = chain(&[("2", ""), ("2", "")], doubled(|x, y| node("Gather", &[x, x], &[y]), "x"));
     axes.input[0].name = "x0".to_owned();
     assert!(check(axes).is_clean());

@@ -76,6 +76,22 @@ fn every_way_to_draw_is_a_step_of_its_seed() {
     }
 }
 
+/// Large logits in half precision are far apart, so the noise must not be rounded to their type.
+#[test]
+fn halves_are_drawn_as_f32_are() {
+    let (halves, wide) = (
+        full((Batch.of(200), Width.of(2)), bf16::from_f32(300.0)),
+        full((Batch.of(200), Width.of(2)), 300.0_f32),
+    );
+    let expected = categorical(&wide, Width, 3);
+    let of_both = (&expected).cast::<i32>().sum(Batch).order(());
+    assert!((60..140).contains(&of_both), "{of_both} of 200");
+    assert_eq!(categorical(&halves, Width, 3), expected);
+    let drawn = |(x, seed): (&Tensor<bf16, (Batch, Width)>, &SeedTensor)| categorical(x, Width, seed);
+    let program = record(drawn, (&halves, &seed(1))).unwrap();
+    assert_eq!(program.call((&halves, &seed(3))), expected);
+}
+
 #[test]
 fn nothing_is_drawn_for_no_elements() {
     let x = zeros::<f32, _>((Batch.of(0), Width.of(6)));

@@ -29,7 +29,7 @@ use crate::creation::seed::DrawnSeed;
 use crate::error::DimError;
 use crate::execute::reduce::{Empty, TensorOf, reduce};
 use crate::execute::step::execute;
-use crate::expr::Binary;
+use crate::expr::{Binary, Unary};
 use crate::expr::evaluate::{evaluate, evaluate_unrecorded};
 use crate::expr::step::reads_recorded;
 use crate::plan::axes::AxisList;
@@ -174,7 +174,7 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
 ) -> Result<TensorOf<A>, DimError> {
-    drawn_like::<A, Uniform>(tensor, &seed.into())
+    drawn_like::<A::Elem, A, Uniform>(tensor, &seed.into())
 }
 
 /// Like [`rand_like`], but with normally distributed numbers, as from [`randn`].
@@ -188,26 +188,26 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
 ) -> Result<TensorOf<A>, DimError> {
-    drawn_like::<A, Normal>(tensor, &seed.into())
+    drawn_like::<A::Elem, A, Normal>(tensor, &seed.into())
 }
 
 /// A tensor with the dims and sizes of `tensor`, whose elements are drawn by position.
 #[track_caller]
-fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
+fn drawn_like<T: Real, A: Computable, Q: Distribution>(
     tensor: A,
     seed: &Seed,
-) -> Result<TensorOf<A>, DimError> {
+) -> Result<Named<T, A::Dims, A::Rank>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let count = shape.volume(order, size_of::<A::Elem>())?;
+    let count = shape.volume(order, size_of::<T>())?;
     let numbers = draw_numbers(A::Dims::KEYS, &shape, order);
-    let data: Result<Buffer<A::Elem>, DimError> = match seed.drawn()? {
+    let data: Result<Buffer<T>, DimError> = match seed.drawn()? {
         DrawnSeed::Number(seed) => {
             let data = Destination::New(count).from_fn(|at| Q::draw(seed, numbers.at(at)));
             data.map(Buffer::from).map_err(DimError::from)
         }
         DrawnSeed::Operand(mut seed) => {
-            let kind = DrawElements { count, numbers, from: PhantomData::<(A::Elem, Q)> };
+            let kind = DrawElements { count, numbers, from: PhantomData::<(T, Q)> };
             execute(&kind, &mut [&mut seed]).map(|mut results| results.next())
         }
     };
@@ -244,8 +244,9 @@ where
     X: Dims,
 {
     let tensor = checked(logits, &dim)?;
-    let noise = drawn_like::<_, Gumbel>(&tensor, &seed.into())?;
-    let scores = Binary { op: ops::Add, a: &tensor.expr, b: &noise.expr };
+    // (In half precision, many of the sums would be equal.)
+    let noise = drawn_like::<<A::Elem as Real>::Wide, _, Gumbel>(&tensor, &seed.into())?;
+    let scores = Binary { op: ops::Add, a: Unary { op: ops::Widen, a: &tensor.expr }, b: &noise.expr };
     let (reducer, empty) = (reducers::ArgExtremum::<true>, Empty::Refused("argmax"));
     if !reads_recorded(&scores) {
         return reduce::<Noisy<'_, A>, D, X, _>(&scores, reducer, empty);
@@ -256,15 +257,18 @@ where
     let shape = scores.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let data = evaluate::<A::Dims, A::Rank, _>(scores.expr, &shape, order)?;
-    let scores: TensorOf<A> = Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order)));
-    reduce::<TensorOf<A>, D, X, _>(&scores.expr, reducer, empty)
+    let scores: Scores<A> = Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order)));
+    reduce::<Scores<A>, D, X, _>(&scores.expr, reducer, empty)
 }
 
+type Scores<A> =
+    Named<<<A as AsTensor>::Elem as Real>::Wide, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
+
 type Noisy<'a, A> = Named<
-    <A as AsTensor>::Elem,
+    <<A as AsTensor>::Elem as Real>::Wide,
     <A as AsTensor>::Dims,
     <A as AsTensor>::Rank,
-    Binary<ops::Add, &'a <A as AsTensor>::Expr, &'a <TensorOf<A> as AsTensor>::Expr>,
+    Binary<ops::Add, Unary<ops::Widen, &'a <A as AsTensor>::Expr>, &'a <Scores<A> as AsTensor>::Expr>,
 >;
 
 /// `true` with the probability `p` at each position, otherwise `false`.

@@ -15,7 +15,7 @@ use crate::tensors::tensor::Computable;
 use crate::types::dim::DimList;
 use crate::types::rank::{Rank0, Rank1, Rank2, Rank3, Rank4, Rank5, Rank6};
 use crate::types::set::DimsOf;
-use ::mdarray::{Array, Dim, DynRank, Shape};
+use ::mdarray::{Array, Const, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;
 
@@ -30,6 +30,20 @@ pub trait MdShape: Shape {
     const FIXED: &'static [Option<usize>];
 }
 
+/// The size of an axis of mdarray: `usize` or `Const`. (mdarray's `Dim` is a safe trait, so unsafe
+/// code cannot rely on the sizes of other types.)
+pub trait MdSize: Dim {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+impl MdSize for usize {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+impl<const N: usize> MdSize for Const<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 /// Shapes of arrays that a tensor with `N` dims can be converted to.
 #[diagnostic::on_unimplemented(
     message = "an array of the shape `{Self}` must have one axis for each dim",
@@ -42,13 +56,13 @@ pub trait ShapeOf<N>: MdShape {
 
 macro_rules! shapes {
     ($($rank:ident ($($size:ident)*);)*) => {$(
-        impl<$($size: Dim),*> MdShape for ($($size,)*) {
+        impl<$($size: MdSize),*> MdShape for ($($size,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rank = $rank;
             const FIXED: &'static [Option<usize>] = &[$($size::SIZE),*];
         }
         #[diagnostic::do_not_recommend]
-        impl<$($size: Dim),*> ShapeOf<$rank> for ($($size,)*) {
+        impl<$($size: MdSize),*> ShapeOf<$rank> for ($($size,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
     )*};

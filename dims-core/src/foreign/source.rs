@@ -58,7 +58,7 @@ mod image {
 mod mdarray {
     use super::*;
     use crate::foreign::mdarray::MdShape;
-    use ::mdarray::{Array, Layout, Shape, Slice, View, ViewMut};
+    use ::mdarray::{Array, Dense, Layout, Shape, Slice, Strided, View, ViewMut};
 
     fn axes<T, S: Shape, L: Layout>(slice: &Slice<T, S, L>) -> Axes {
         (0..slice.rank()).map(|axis| Axis::new(slice.dim(axis), slice.stride(axis))).collect()
@@ -66,8 +66,9 @@ mod mdarray {
 
     macro_rules! sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: mdarray guarantees that the strides lead from the pointer to an element for
-            // each position of the shape.
+            // SAFETY: mdarray guarantees for its own layouts and sizes that the strides lead from the
+            // pointer to an element for each position of the shape. Its traits `Layout` and `Dim` are
+            // safe, so other types that implement them cannot be trusted, and are no sources.
             unsafe impl<$($params)*> Source for $array {
                 type Elem = T;
                 type Rank = S::Rank;
@@ -82,14 +83,16 @@ mod mdarray {
 
     sources! {
         (T, S: MdShape) Array<T, S>;
-        (T, S: MdShape, L: Layout) View<'_, T, S, L>;
-        (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+        (T, S: MdShape) View<'_, T, S, Dense>;
+        (T, S: MdShape) View<'_, T, S, Strided>;
+        (T, S: MdShape) ViewMut<'_, T, S, Dense>;
+        (T, S: MdShape) ViewMut<'_, T, S, Strided>;
     }
 
     macro_rules! mutable_sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: mdarray guarantees that each position of the shape is a distinct element. The
-            // array is borrowed exclusively.
+            // SAFETY: mdarray guarantees for its own layouts and sizes that each position of the
+            // shape is a distinct element. The array is borrowed exclusively.
             unsafe impl<$($params)*> SourceMut for $array {
                 fn raw_mut(&mut self) -> (*mut T, Axes) {
                     let axes = axes(self);
@@ -101,7 +104,8 @@ mod mdarray {
 
     mutable_sources! {
         (T, S: MdShape) Array<T, S>;
-        (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+        (T, S: MdShape) ViewMut<'_, T, S, Dense>;
+        (T, S: MdShape) ViewMut<'_, T, S, Strided>;
     }
 }
 

@@ -467,6 +467,25 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     }
 }
 
+/// Converts to the type in which functions and sums are computed: half precisions to `f32`.
+#[derive(Clone, Copy, Debug)]
+pub struct Widen;
+impl Operation for Widen {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> UnaryOp<T> for Widen {
+    type Out = T::Wide;
+    const NAME: &'static str = "cast";
+    #[inline]
+    fn code(&self) -> Code {
+        DType::of::<T::Wide>().map_or(Code::Opaque, Code::Cast)
+    }
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn apply<I: Isa>(&self, a: T) -> T::Wide {
+        a.widen()
+    }
+}
+
 /// Returns the left operand: broadcasts a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOperand;

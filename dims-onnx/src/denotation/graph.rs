@@ -103,6 +103,10 @@ impl<'a> Walk<'a> {
         let mut results = results.into_iter();
         for (position, name) in node.output.iter().enumerate() {
             let result = results.next().unwrap_or_default();
+            // (A result without a name is one that the model does not use.)
+            if name.is_empty() {
+                continue;
+            }
             let result = self.as_declared(node, &label, position, result);
             self.scopes.last_mut().expect("a graph is being walked").insert(name, result);
         }
@@ -211,7 +215,9 @@ impl<'a> Walk<'a> {
             .filter(|&count| count <= call.inputs.len())
             .ok_or("`num_scan_inputs` is not a valid number of inputs")?;
         let states = call.inputs.len() - count;
-        let mut given: Vec<Value> = call.inputs[..states].to_vec();
+        // The elements of a state may change with each iteration.
+        let without_elements = |value: &Value| Value { integers: None, ..value.clone() };
+        let mut given: Vec<Value> = call.inputs[..states].iter().map(without_elements).collect();
         let mut time: Meaning = None;
         let along =
             |name: &str, at: usize| call.ints(name).and_then(|axes| axes.get(at)).copied().unwrap_or(0);
@@ -238,7 +244,7 @@ impl<'a> Walk<'a> {
         let mut results = Vec::new();
         for (at, value) in outputs.iter().enumerate() {
             results.push(match at.checked_sub(states) {
-                None => value.clone(),
+                None => without_elements(value),
                 Some(output) => {
                     stacked(value, outputs_along.get(output).copied().unwrap_or(0), time.clone())?
                 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// The elements of longer lists are not tracked. This bounds the memory that hostile graphs can
 /// require.
-const MOST_INTEGERS: usize = 256;
+pub const MOST_INTEGERS: usize = 256;
 
 /// The axes of a value inside a graph are not tracked if it has more than this.
 pub const MOST_AXES_INSIDE: usize = 64;

@@ -1,7 +1,7 @@
 //! Operators whose operands must agree axis by axis.
 
 use super::super::node::{Call, Results, axis, counted};
-use super::super::value::{Axis, Size, Value};
+use super::super::value::{Axis, MOST_INTEGERS, Size, Value};
 use std::rc::Rc;
 
 /// Operands that broadcast: their axes are aligned from the right.
@@ -83,19 +83,22 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     let rank = call.axes(first).map_or(0, |axes| axes.len());
     let along = axis(call.int("axis").ok_or("there is no `axis`")?, rank)?;
     let mut out = call.axes(first).unwrap_or_default().to_vec();
-    for (earlier, &at) in known.iter().enumerate().skip(1) {
+    // For each axis, the first input in which it has a meaning.
+    let mut meant: Vec<Option<usize>> = out.iter().map(|axis| axis.meaning.as_ref().map(|_| first)).collect();
+    for &at in &known[1..] {
         let found = call.axes(at).map_or(0, |axes| axes.len());
         if found != rank {
             return Err(format!("one input has {}, another {found}", counted(rank)));
         }
-        for place in 0..rank {
-            let has_meaning =
-                |&input: &usize| call.axes(input).is_some_and(|axes| axes[place].meaning.is_some());
-            if let Some(&known) = known[..earlier].iter().find(|&at| has_meaning(at)) {
-                call.meet((known, place), (at, place), true);
+        for (place, &meant) in meant.iter().enumerate() {
+            if let Some(earlier) = meant {
+                call.meet((earlier, place), (at, place), true);
             }
         }
         let axes = call.axes(at).unwrap_or_default();
+        for (meant, axis) in meant.iter_mut().zip(axes.iter()) {
+            *meant = meant.or_else(|| axis.meaning.as_ref().map(|_| at));
+        }
         for (place, (out, axis)) in out.iter_mut().zip(axes.iter()).enumerate() {
             let joined = out.joined(axis);
             *out = if place == along { joined.resized(added(&out.size, &axis.size)) } else { joined };
@@ -106,8 +109,13 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     }
     // The elements of lists are concatenated, too, because models build shapes in this way.
     let lists: Option<Vec<Rc<[Size]>>> = call.inputs.iter().map(Value::elements).collect();
-    let integers = lists.filter(|_| rank == 1).and_then(|lists| Value::list(lists.concat()).integers);
+    let integers = lists.filter(|lists| rank == 1 && are_few(lists)).map(|lists| lists.concat().into());
     Ok(vec![Value { integers, ..Value::with_axes(out) }])
+}
+
+/// Whether the elements of the lists are few enough to be kept.
+fn are_few(lists: &[Rc<[Size]>]) -> bool {
+    lists.iter().map(|list| list.len()).sum::<usize>() <= MOST_INTEGERS
 }
 
 fn added(a: &Size, b: &Size) -> Size {

@@ -66,7 +66,8 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Size" => shapes::size(),
         "Range" => shapes::range(),
         // Axes that are passed on.
-        "Identity" | "Cast" => passing::as_it_is(call),
+        "Identity" => passing::as_it_is(call),
+        "Cast" => passing::cast(call),
         _ if AS_THEY_ARE.split_whitespace().any(|name| name == operator) => passing::same(call, 1),
         "Dropout" => passing::same(call, 2),
         "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" => {

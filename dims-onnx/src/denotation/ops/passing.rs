@@ -3,9 +3,20 @@
 use super::super::node::{Call, Results, axis};
 use super::super::value::{Axis, Size, Value};
 
+/// `TensorProto.DataType` of ONNX.
+const INT32: i64 = 6;
+const INT64: i64 = 7;
+
 /// The input itself, with its elements.
 pub fn as_it_is(call: &mut Call<'_>) -> Results {
     Ok(vec![call.input(0)])
+}
+
+/// The input in another type. Its elements are known only if that type has all of them: other types
+/// divide in another way, or change them.
+pub fn cast(call: &mut Call<'_>) -> Results {
+    let is_integer = matches!(call.int("to"), Some(INT32 | INT64));
+    if is_integer { as_it_is(call) } else { same(call, 1) }
 }
 
 /// `count` results with the axes of the input.
