@@ -104,6 +104,16 @@ fn a_convolution_copies_no_input() {
     assert_eq!(allocations(4 * x.len(), run), NONE);
 }
 
+/// Only a few elements of a large tensor are printed, and no others are formatted.
+#[test]
+fn printing_does_not_allocate_for_each_element() {
+    let _alone = alone();
+    let x = Array1::<f32>::ones(10_000);
+    dims!(i);
+    let found = allocations(0, || format!("{:?} {:5.1?}", x.at(i), x.at(i)));
+    assert!(found.len() < 100, "{} allocations", found.len());
+}
+
 #[test]
 fn a_small_expression_into_an_array_allocates_nothing() {
     let _alone = alone();

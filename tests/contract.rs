@@ -647,6 +647,39 @@ mod still_axes {
         assert_eq!(einsum!("i j ->", rows), 2e12);
     }
 
+    #[cfg(feature = "half")]
+    #[test]
+    fn of_half_precision_are_rounded_once() {
+        use half::bf16;
+        // 3 * 257 is 771, between the `bf16`s 768 and 772. The nearest to 257 is 256.
+        let numbers = [256.0, 1.0].map(bf16::from_f32);
+        let (three, expected) = (J.of(3), bf16::from_f32(772.0));
+        let x: Tensor<bf16, (K,)> = from_vec(K.of(2), numbers.to_vec());
+        assert_eq!(x.view().expand(three).sum((J, K)).order(()), expected);
+        assert_eq!((x.view() * bf16::ONE).expand(three).sum((J, K)).order(()), expected);
+        let mut out = ndarray::arr0(bf16::ZERO);
+        x.view().expand(three).sum_into((J, K), &mut out, ());
+        assert_eq!(out, ndarray::arr0(expected));
+
+        let rows = from_fn((Row.of(2), K.of(2)), |(_, k)| numbers[k]);
+        let columns = ones::<bf16, _>((K.of(2), I.of(2)));
+        let expected = ndarray::Array2::from_elem((2, 2), expected);
+        let product = || (rows.view() * columns.view()).expand(three);
+        assert_eq!(product().sum((J, K)).order((Row, I)), expected);
+        let mut out = ndarray::Array2::from_elem((2, 2), bf16::ZERO);
+        product().sum_into((J, K), &mut out, (Row, I));
+        assert_eq!(out, expected);
+
+        let ones = ndarray::Array2::from_elem((2, 2), bf16::ONE);
+        let rows = rows.order((Row, K));
+        let (wide, wide_ones) = (rows.broadcast((3, 2, 2)).unwrap(), ones.broadcast((3, 2, 2)).unwrap());
+        assert_eq!(einsum!("j i k, k l -> i l", wide, ones), expected);
+        assert_eq!(einsum!("j i k -> i", wide), array![expected[[0, 0]], expected[[0, 0]]]);
+        dims!(i, j, k);
+        let sums = (wide.at((j, i, k)) * wide_ones.at((j, i, k))).sum((j, k)).order(i);
+        assert_eq!(sums, array![expected[[0, 0]], expected[[0, 0]]]);
+    }
+
     #[test]
     fn their_gradients() {
         let (i, j, k) = (I.of(MANY), J.of(MANY), K.of(MANY));
@@ -717,5 +750,66 @@ mod computed_factors {
         // The sum of the unscaled products is greater than the greatest number of this type.
         let found = (&x * half::f16::from_f32(0.001)).contract(&w, K).order((M, N));
         assert!(found.iter().all(|sum| (sum.to_f32() - 410.0).abs() < 1.0), "{found}");
+    }
+}
+
+/// Products with a constant factor without which a sum, or the product of all constant factors, is
+/// outside the range of the type.
+mod constant_factors {
+    use super::*;
+    use typed_dims::program::record;
+
+    dims! { struct M; struct K; struct N; }
+
+    /// The numbers have been rounded fewer than ten times, by at most 6e-8 of their value.
+    #[track_caller]
+    fn assert_near<'x>(found: impl IntoIterator<Item = &'x f32>, expected: f32) {
+        for number in found {
+            assert!((number / expected - 1.0).abs() < 1e-6, "{number} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn that_are_large_or_small() {
+        type Rows = Tensor<f32, (M, K)>;
+        type Columns = Tensor<f32, (K, N)>;
+        let cases: [(f32, f32, f32); 2] = [(1e20, 1e-30, 3e10), (1e-25, 1e30, 3e-20)];
+        for (element, factor, expected) in cases {
+            let a: Rows = full((M.of(2), K.of(3)), element);
+            let b: Columns = full((K.of(3), N.of(2)), element);
+            assert_near(&(&a * factor * &b).sum(K).order((M, N)), expected);
+            assert_near(&(&a * factor).contract(&b, K).order((M, N)), expected);
+            assert_near(&(&a * factor * &b).expand(Row.of(2)).sum(K).order((Row, M, N)), expected);
+            let mut out = ndarray::Array2::zeros((2, 2));
+            (&a * factor * &b).sum_into(K, &mut out, (M, N));
+            assert_near(&out, expected);
+            let program = record(|(a, b): (&Rows, &Columns)| (a * factor * b).sum(K), (&a, &b)).unwrap();
+            assert_near(&program.call((&a, &b)).order((M, N)), expected);
+            let (x, y) = (Array3::from_elem((1, 2, 3), element), b.order((K, N)));
+            dims!(n);
+            assert_near(&einsum!("i k, k j -> i j", x.at((n, .., ..)) * factor, y).order(n), expected);
+        }
+    }
+
+    #[test]
+    fn whose_product_is_too_large() {
+        let (a, b) = (full((M.of(2), K.of(4)), 1e-30_f32), full((K.of(4), N.of(2)), 1.0_f32));
+        assert_near(&(&a * 1e25 * 1e25 * &b).sum(K).order((M, N)), 4e20);
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn of_half_precision() {
+        use half::f16;
+        type Rows = Tensor<f16, (M, K)>;
+        type Columns = Tensor<f16, (K, N)>;
+        let factor = f16::from_f32(256.0);
+        let a: Rows = full((M.of(2), K.of(4)), f16::from_f32(1.0 / 1024.0));
+        let b: Columns = full((K.of(4), N.of(2)), f16::ONE);
+        let expected = ndarray::Array2::from_elem((2, 2), factor);
+        let product = |(a, b): (&Rows, &Columns)| (a * factor * factor * b).sum(K);
+        assert_eq!(product((&a, &b)).order((M, N)), expected);
+        let program = record(product, (&a, &b)).unwrap();
+        assert_eq!(program.call((&a, &b)).order((M, N)), expected);
     }
 }

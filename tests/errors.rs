@@ -4,6 +4,7 @@
 use ndarray::{Array1, Array2, ArrayD, Axis, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::fallible::{try_concat, try_from_vec, try_stack};
+use typed_dims::init::{try_he_normal, try_lecun_uniform, try_orthogonal, try_xavier_normal};
 use typed_dims::prelude::*;
 
 dims! {
@@ -215,6 +216,43 @@ mod variants {
             [0; 3].at_mut(ids.at(Row)).assign(1),
             DimError::OutOfBounds { index: 7, .. },
             "index 7 of axis 0, computed from dim `Row`, is out of range for an axis of size 3"
+        );
+    }
+
+    #[test]
+    fn lookups_name_the_dim() {
+        let table = from_fn((Row.of(3), Col.of(2)), |(row, col)| 10 * row + col);
+        let ids = array![0usize, 7];
+        dims!(t, k = 4, i = 2, j);
+        assert_fails!(
+            table.try_lookup(Col, 5),
+            table.lookup(Col, 5),
+            DimError::OutOfBounds { index: 5, size: 2, .. },
+            "index 5 of dim `Col` is out of range for an axis of size 2"
+        );
+        assert_fails!(
+            table.lookup(Col, ids.at(Key)).try_order((Row, Key)),
+            table.lookup(Col, ids.at(Key)).order((Row, Key)),
+            DimError::OutOfBounds { index: 7, size: 2, .. },
+            "index 7 of dim `Col`, computed from dim `Key`, is out of range for an axis of size 2"
+        );
+        assert_fails!(
+            table.try_lookup(Col, t + k),
+            table.lookup(Col, t + k),
+            DimError::OutOfBounds { index: 3, size: 2, .. },
+            "index 3 of dim `Col`, computed from dims `t`, `k`, is out of range for an axis of size 2"
+        );
+        assert_fails!(
+            table.try_lookup(Row, UnitAxis),
+            table.lookup(Row, UnitAxis),
+            DimError::Shape { .. },
+            "dim `Row` has size 3, but `UnitAxis` takes an axis of size 1"
+        );
+        assert_fails!(
+            table.try_lookup(Row, ((i, j),)),
+            table.lookup(Row, ((i, j),)),
+            DimError::Split { dim: Some("Row"), size: 3, .. },
+            "dim `Row` of size 3 cannot be split into `(i = 2, j)`: the product of the known sizes does not divide it"
         );
     }
 
@@ -624,7 +662,8 @@ mod degenerate {
 /// operand, or with its new size if the operation changes it.
 #[test]
 fn sizes_that_are_said() {
-    let x = from_fn((Row.of(2), Col.of(3)), |(row, col)| (3 * row + col) as f32);
+    let dims = (Row.of(2), Col.of(3));
+    let x = from_fn(dims, |(row, col)| (3 * row + col) as f32);
     assert_eq!(x.sum(Col.of(3)).order(Row.of(2)), array![3.0, 12.0]);
     let y = ones::<f32, _>((Col.of(3), Key.of(4)));
     let mut out = Array2::zeros((2, 3));
@@ -661,6 +700,11 @@ fn sizes_that_are_said() {
         ("median", x.try_median(seven).err()),
         ("flatten", (&x).try_flatten((Row, seven), Key).err()),
         ("unflatten", (&x).try_unflatten(seven, (Key.of(7), Two)).err()),
+        ("he_normal", try_he_normal::<f32, _, _, _>(dims, seven, 1).err()),
+        ("lecun_uniform", try_lecun_uniform::<f32, _, _, _>(dims, (Row, seven), 1).err()),
+        ("fan-in of xavier_normal", try_xavier_normal::<f32, _, _, _, _, _>(dims, seven, Row, 1).err()),
+        ("fan-out of xavier_normal", try_xavier_normal::<f32, _, _, _, _, _>(dims, Row, seven, 1).err()),
+        ("orthogonal", try_orthogonal::<f32, _, _, _>(dims, seven, 1).err()),
     ];
     for (operation, error) in errors {
         let text = error.unwrap_or_else(|| panic!("{operation}: no error")).to_string();

@@ -126,6 +126,8 @@ fn other_types_are_the_same_too() {
     assert_same(|| (&x).gt(0.5).order((A, B)));
     assert_same(|| select((&x).lt(0.0), -&x, &x * 2.0).order((A, B)));
     assert_same(|| select(A.of(30).le(B), &x, 0.0).order((A, B)));
+    assert_same(|| (select((&x).lt(0.0), 100_i8, 0_i8) + 100).lt(0).order((A, B)));
+    assert_same(|| (select((&x).lt(0.0), i32::MAX, 0_i32) + 1).cast::<i64>().order((A, B)));
     assert_same(|| (&x).cast::<i32>().order((A, B)));
     assert_same(|| (&x).cast::<u8>().order((A, B)));
     assert_same(|| (&x).cast::<f64>().order((A, B)));

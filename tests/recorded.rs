@@ -164,6 +164,26 @@ fn logic_is_recorded() {
 }
 
 #[test]
+fn sums_of_selected_numbers_wrap_around() {
+    type Mask = Tensor<bool, (Batch, Width)>;
+    let mask = |seed| -> Mask { floats(seed).gt(0.2).eval() };
+    let (x, y, z) = (mask(1), mask(2), mask(3));
+    same! {
+        |x: &Mask| (select(x, 100_i8, 0_i8) + 100).lt(0).eval(), x, y, z;
+        |x: &Mask| (select(x, 200_u8, 0_u8) + 100).cast::<f32>().eval(), x, y, z;
+        |x: &Mask| (select(x, i16::MAX, 0_i16) + 1).cast::<f32>().eval(), x, y, z;
+        |x: &Mask| (select(x, u16::MAX, 0_u16) + 1).cast::<i64>().eval(), x, y, z;
+        |x: &Mask| (select(x, i32::MAX, 0_i32) + 1).cast::<i64>().eval(), x, y, z;
+        |x: &Mask| (select(x, u32::MAX, 0_u32) + 1).cast::<i64>().eval(), x, y, z;
+        // Equal numbers of two types.
+        |x: &Mask| {
+            let (short, long) = (select(x, 100_i8, 0_i8) + 100, select(x, 100_i64, 0_i64) + 100);
+            (short.cast::<i64>() + long).eval()
+        }, x, y, z;
+    }
+}
+
+#[test]
 fn unsigned_integers_are_recorded_up_to_the_greatest() {
     type Numbers = Tensor<u64, (Batch,)>;
     let all = |numbers: [u64; 5]| -> Numbers { from_vec(Batch.of(5), numbers.to_vec()) };
@@ -327,6 +347,37 @@ fn attention_is_recorded_with_its_mask() {
         let expected = grad(|x: &X| attend(x, &mask).square().sum((Batch, Seq, Width)), &x);
         assert!(most(slope.call((&x, &mask)), expected) < 1e-4);
     }
+}
+
+/// Without features, the products of queries and keys are 0, so all keys count equally.
+#[test]
+fn attention_without_features_is_recorded() {
+    type Queries = Tensor<f32, (Batch, Width)>;
+    type Keys = Tensor<f32, (Key, Width)>;
+    type Values = Tensor<f32, (Key, Hidden)>;
+    type Bias = Tensor<f32, (Batch, Key)>;
+    let (q, k): (Queries, Keys) = (zeros((Batch.of(3), Width.of(0))), zeros((Key.of(4), Width.of(0))));
+    let elements: Vec<f32> = (1..9_u8).map(f32::from).collect();
+    let v: Values = from_vec((Key.of(4), Hidden.of(2)), elements.clone());
+    let f = |(q, k, v): (&Queries, &Keys, &Values)| -> Tensor<f32, (Batch, Hidden)> {
+        attention(q, k, v * 2.0, Width, Key, 1.0, true)
+    };
+    let expected = f((&q, &k, &v));
+    assert_eq!((&expected).index(Batch, 0).order(Hidden).to_vec(), [8.0, 10.0]);
+    let program = record(f, (&q, &k, &v)).expect("the function can be recorded");
+    assert_eq!(program.call((&q, &k, &v)), expected);
+    // Values that the function captures.
+    let array = ndarray::Array2::from_shape_vec((4, 2), elements).expect("there is a number for each place");
+    let f = |(q, k, bias): (&Queries, &Keys, &Bias)| -> Tensor<f32, (Batch, Hidden)> {
+        attention(q, k, array.at((Key, Hidden)), Width, Key, 1.0, bias)
+    };
+    let bias: Bias = zeros((Batch.of(3), Key.of(4)));
+    let expected = f((&q, &k, &bias));
+    assert_eq!((&expected).index(Batch, 0).order(Hidden).to_vec(), [4.0, 5.0]);
+    let program = record(f, (&q, &k, &bias)).expect("the function can be recorded");
+    assert_eq!(program.call((&q, &k, &bias)), expected);
+    let slope = grad(|bias: &Bias| f((&q, &k, bias)).square().sum((Batch, Hidden)), &bias);
+    assert_eq!(slope.index(Batch, 0).order(Key).to_vec(), [-13.5, -4.5, 4.5, 13.5]);
 }
 
 #[test]
@@ -558,10 +609,17 @@ fn half_precisions_are_rounded_by_each_operation() {
     macro_rules! of {
         ($half:ty) => {{
             type Halves = Tensor<$half, (Batch, Width)>;
+            type Numbers = Tensor<u64, (Batch,)>;
             let halves = |seed| -> Halves { (floats(seed) * 3.0).cast::<$half>().eval() };
             let (x, y, z) = (halves(1), halves(2), halves(3));
             let third = <$half>::from_f32(1.0 / 3.0);
+            // `big + 1` is rounded to `big`.
+            let (one, big) = (<$half>::ONE, <$half>::from_f32((1 << <$half>::MANTISSA_DIGITS) as f32));
+            let numbers = |from: u64| -> Numbers { from_vec(Batch.of(3), vec![from, from + 1, from + 2]) };
+            let (u, v) = (numbers(1 << <$half>::MANTISSA_DIGITS), numbers(0));
             same! {
+                |x: &Halves| (select(x.gt(third), big, one) + one - big).eval(), x, y, z;
+                |x: &Numbers| (x.cast::<$half>() + one - big).eval(), u, v, u;
                 |x: &Halves| (x * x + x).eval(), x, y, z;
                 |x: &Halves| (x * third - x.exp() / x).eval(), x, y, z;
                 |x: &Halves| select(x.gt(third), x * x, -x).tanh().eval(), x, y, z;

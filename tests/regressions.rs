@@ -120,6 +120,31 @@ fn means_of_the_numbers_in_half_precision() {
     assert!(few.at(i).nansum(i).order(()) > f16::ZERO);
 }
 
+/// Only NaN is a missing number, although the distance of an infinite element from the mean is NaN.
+#[test]
+fn variances_of_infinite_elements_are_nan() {
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
+    let x = array![[INF, INF, NAN], [INF, 1.0, NAN], [-INF, INF, 0.0], [1.0, NAN, 3.0], [1e308, NAN, 1e308]];
+    let x: Tensor<f64, (Left, Right)> = x.into_tensor((Left, Right));
+    let f = |x: &Tensor<f64, (Left, Right)>| (x.nanvar(Right), x.nanstd(Right));
+    let program = typed_dims::program::record(f, &x).expect("the function can be recorded");
+    for (variances, roots) in [f(&x), program.call(&x)] {
+        for found in [variances.order(Left), roots.order(Left)] {
+            assert!(found.iter().take(3).all(|own| own.is_nan()), "{found}");
+            // The mean of the last line overflows.
+            assert_eq!(found.to_vec()[3..], [1.0, INF]);
+        }
+    }
+    #[cfg(feature = "half")]
+    {
+        let x = x.cast::<half::f16>().eval();
+        let found = x.slice(Left, ..4).nanvar(Right).order(Left);
+        assert!(found.iter().take(3).all(|own| own.is_nan()), "{found}");
+        assert_eq!(found[3], half::f16::ONE);
+    }
+}
+
 /// Matrices times vectors: sums that `bf16` cannot accumulate, and sums with partial sums outside
 /// the range of `f16`.
 #[cfg(feature = "half")]
@@ -136,6 +161,17 @@ fn long_lines_of_half_precision_are_summed_in_single_precision() {
     let ones = Array1::from_elem(16384, f16::ONE);
     dims!(j, l);
     assert!((hundreds.at((j, l)) * ones.at(l)).sum(l).order(j).iter().all(|&sum| sum == f16::ZERO));
+}
+
+/// Half precisions do not have the numbers of elements of such windows.
+#[cfg(feature = "half")]
+#[test]
+fn means_of_long_windows_in_half_precision() {
+    use half::f16;
+    const LEN: usize = 65_536;
+    let x = full(Left.of(LEN), f16::ONE);
+    let means = x.avg_pool_without_padding(Left, LEN + 1, &Window::new().padding(1));
+    assert_eq!(means.order(Left), array![f16::ONE, f16::ONE]);
 }
 
 /// Factors are multiplied in the order of the source, before anything is added.
@@ -245,4 +281,19 @@ fn sizes_and_indices_beyond_all_others() {
         error.to_string().starts_with("index 170141183460469231731687303715884105727 of axis 0"),
         "{error}"
     );
+}
+
+/// The step between positions of which there is only one, and the steps in a tensor without elements.
+#[test]
+fn steps_that_no_loop_makes_do_not_overflow() {
+    const HUGE: usize = 1 << (usize::BITS - 2);
+    dims! { struct Channel; struct Row; struct Column; struct Kernel; }
+    let x = from_vec((Channel.of(1), Row.of(1), Column.of(4)), vec![1, 2, 3, 4]);
+    let weight = from_vec((Channel.of(1), Kernel.of(2)), vec![1, 10]);
+    let spread = conv_transpose(&x, &weight, Channel, Row, Kernel, &Window::new().stride(HUGE));
+    assert_eq!(spread.order((Row, Column)), array![[1, 2, 3, 4], [10, 20, 30, 40]]);
+
+    dims!(none = 0, i = HUGE, j = 4);
+    let error = zeros::<u8, _>(Left.of(0)).unflatten(Left, (none, i, j)).try_eval().unwrap_err();
+    assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
 }

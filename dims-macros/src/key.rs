@@ -91,10 +91,11 @@ pub const MOST_ROLES: usize = 0xf0;
 /// share file, line and column.
 ///
 /// Only the debug text of a span shows this number (`#12 bytes(..)`). Tokens outside of any
-/// expansion have `#0`.
-fn expansion(span: Span) -> String {
-    let text = format!("{:?}", span.unwrap());
-    let digits: String = text.chars().skip(1).take_while(char::is_ascii_digit).collect();
+/// expansion have `#0`. An editor's spans may have another text, and no number.
+pub fn expansion(span: Span) -> String {
+    let text = format!("{span:?}");
+    let number = text.strip_prefix('#').unwrap_or_default();
+    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
     if digits == "0" { String::new() } else { digits }
 }
 

@@ -1,5 +1,6 @@
 //! `roles!`: meanings of dims beyond the roles of ONNX.
 
+use crate::dims::ast::cfgs;
 use crate::key::{Key, MOST_ROLES};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -25,7 +26,9 @@ impl Parse for RolesInput {
         let mut roles: Vec<DeclaredRole> = Vec::new();
         while !input.is_empty() {
             let role: DeclaredRole = input.parse()?;
-            if roles.iter().any(|other| other.name == role.name) {
+            // If a role depends on a `cfg`, rustc checks its name.
+            let always = |role: &DeclaredRole| cfgs(&role.attrs).is_empty();
+            if always(&role) && roles.iter().any(|other| always(other) && other.name == role.name) {
                 return Err(Error::new(
                     role.name.span(),
                     format!("the role `{}` is declared twice", role.name),
@@ -89,6 +92,7 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
     let DeclaredRole { attrs, vis, token, name, refined, end } = role;
     let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
+    let cfgs = cfgs(attrs);
     let refined = match refined {
         // rustc's message about a type that is not a role is shorter here than where a role is
         // required.
@@ -100,6 +104,7 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     quote! {
         #(#attrs)*
         #vis #token #name #end
+        #(#cfgs)*
         #[diagnostic::do_not_recommend]
         impl #krate::Role for #name {
             const NAME: &'static ::core::primitive::str = #text;
@@ -107,6 +112,7 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
             type Kind = #krate::IsDeclared;
             type Itself = #name;
         }
+        #(#cfgs)*
         impl #krate::DeclaredRole for #name {
             type Key = #key;
         }

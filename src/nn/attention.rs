@@ -87,9 +87,14 @@ where
     /// Maps the results of the heads to the features of a token.
     #[cfg_attr(feature = "safetensors", load(name = "out_proj"))]
     pub out: B::Map<Q, W, T>,
+    /// The probability of dropout.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default))]
-    dropout: Option<(f64, Seed)>,
+    dropout: Option<f64>,
+    /// The seed of dropout. It is state, so that programs take it as an input.
+    #[parameters(state)]
+    #[cfg_attr(feature = "safetensors", load(default))]
+    seed: Option<Named<u64, ()>>,
     #[parameters(constant)]
     features: PhantomData<fn() -> F>,
 }
@@ -121,6 +126,7 @@ macro_rules! constructors {
                     value: $map::new(width, keys, split(seed, 2)),
                     out: $map::new(queries, width, split(seed, 3)),
                     dropout: None,
+                    seed: None,
                     features: PhantomData,
                 }
             }
@@ -142,8 +148,9 @@ where
 {
     /// Returns the layer with dropout, for one training step: attention weights are set to 0 with
     /// the probability `p`, and the others are multiplied by `1 / (1 - p)`. Pass a different seed
-    /// for each step and each layer. Applying the returned layer panics if `p` is not between 0 and
-    /// 1.
+    /// for each step and each layer. If a [program](crate::program) takes the returned layer as an
+    /// input, each call uses its own seed. Applying the returned layer panics if `p` is not between
+    /// 0 and 1.
     ///
     /// ```
     /// # use typed_dims::nn::attention::MultiHeadAttention;
@@ -159,7 +166,7 @@ where
     where
         Self: Clone,
     {
-        MultiHeadAttention { dropout: Some((p, seed.into())), ..self.clone() }
+        MultiHeadAttention { dropout: Some(p), seed: Some(seed.into().to_tensor()), ..self.clone() }
     }
 
     /// Self-attention among the tokens along `token`. In keys and values, the dim `token` is
@@ -250,8 +257,8 @@ where
         Z: MappedBy<Q, W, X>,
     {
         let mut settings = Attend::new(F::default(), over).mask(mask);
-        if let Some((p, seed)) = &self.dropout {
-            settings = settings.dropout(*p, seed.clone());
+        if let (Some(p), Some(seed)) = (self.dropout, &self.seed) {
+            settings = settings.dropout(p, seed);
         }
         let attended = settings.apply(queries, keys, values);
         Biases::apply::<Q, W, T, Z, X>(&self.out, &attended)

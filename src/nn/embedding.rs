@@ -82,8 +82,9 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     {
         let rows = self.weight.size(V::default());
         assert!(index < rows, "`Embedding` with the padding {index}: its rows are 0..{rows}");
-        let kept = from_fn(V::default().of(rows), |row: usize| if row == index { T::ZERO } else { T::ONE });
-        let weight = (self.weight * kept).eval().same_set();
+        let is_padding = from_fn(V::default().of(rows), |row: usize| row == index);
+        let weight = self.weight.zip_map(is_padding, |x, is_padding| if is_padding { T::ZERO } else { x });
+        let weight = weight.eval().same_set();
         Embedding { weight, padding: Some(index) }
     }
 

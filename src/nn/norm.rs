@@ -347,7 +347,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// If `batch` has a different number of channels, or if the momentum is not between 0 and 1.
+    /// If `batch` has a different number of channels, if a gradient is being taken through it, or
+    /// if the momentum is not between 0 and 1.
     #[track_caller]
     pub fn remember(&mut self, batch: &ChannelMoments<C, T>) {
         let momentum = self.momentum;

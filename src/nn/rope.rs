@@ -49,6 +49,17 @@ where
     /// the features.
     #[parameters(constant)]
     neighbours: Option<Named<usize, (F,)>>,
+    /// What the tables above are computed from. Programs compare it, but not the tables.
+    #[parameters(constant)]
+    angles: RopeAngles,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RopeAngles {
+    base: f64,
+    positions: usize,
+    features: usize,
+    interleaved: bool,
 }
 
 impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
@@ -113,6 +124,8 @@ where
         let angle = |position: usize, plane: usize| {
             position as f64 * Float::powf(base, -(plane as f64) / planes as f64)
         };
+        let interleaved = neighbours.is_some();
+        let angles = RopeAngles { base, positions: positions.size(), features: count, interleaved };
         let dims = Chained(positions, features);
         Rope {
             cos: from_fn(dims, |(position, feature)| element(Float::cos(angle(position, plane(feature).0)))),
@@ -121,6 +134,7 @@ where
                 element(Float::sin(angle(position, plane)) * if is_first { -1.0 } else { 1.0 })
             }),
             neighbours,
+            angles,
         }
     }
 

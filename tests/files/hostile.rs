@@ -128,6 +128,19 @@ fn lies_in_headers_of_safetensors() {
         "N".repeat(1 << 16)
     );
     assert!(refused(&long, &[0; 24]).len() < 400);
+    // Tensors that would fill the address space: the sum of their end and the header's length
+    // overflows.
+    let eighth = usize::MAX / 8;
+    let tensors = (0..8).map(|at| {
+        let (start, end) = (at * eighth, (at + 1) * eighth);
+        format!(r#""{at}":{{"dtype":"U8","shape":[{eighth}],"data_offsets":[{start},{end}]}}"#)
+    });
+    let json = format!("{{{}}}", tensors.collect::<Vec<_>>().join(","));
+    let taken = 8 * eighth;
+    assert_eq!(
+        refused(&json, &[]),
+        format!("not a valid file: the tensors take {taken} bytes, but the file has 0 after its header")
+    );
     // A header that claims to be larger than the file.
     for len in [u64::MAX, 1 << 62, 1 << 32, 100_000_001] {
         assert!(safetensors::SafetensorsReader::new(len.to_le_bytes()).is_err());
@@ -241,6 +254,20 @@ fn archives_with_other_elements_than_their_headers_say() {
             assert!(error.contains(&expected), "{error}");
         }
     }
+}
+
+/// The name of a tensor does not displace the reason of an error.
+#[test]
+fn a_long_name_and_a_wrong_checksum() {
+    let name = format!("{}weight", "layers.".repeat(10));
+    let mut file = npz::NpzWriter::new();
+    file.put(&name, counted(2)).unwrap();
+    let mut bytes = file.into_bytes().unwrap();
+    let last = 5_f32.to_le_bytes();
+    let at = bytes.windows(4).position(|four| four == last).expect("the last element is 5");
+    bytes[at] ^= 1;
+    let error = npz::NpzReader::new(bytes).unwrap().load::<f32, (Out, In)>(&name).unwrap_err().to_string();
+    assert_eq!(error, format!("not a valid file: `{name}`: Invalid checksum"));
 }
 
 /// A compressed file of less than a megabyte does not exhaust memory.

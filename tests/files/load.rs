@@ -100,6 +100,32 @@ fn axes_of_an_alias_are_given() {
     assert_eq!(found.unwrap().table.order((Inner, Width)), expected);
 }
 
+/// A type from a `macro_rules!` macro has the spans of the macro's caller.
+#[test]
+fn types_and_defaults_may_have_any_names() {
+    fn from(value: f32) -> f32 {
+        value + 1.0
+    }
+    macro_rules! table {
+        ($name:ident, $ty:ty, $bias:expr) => {
+            #[derive(Load)]
+            struct $name {
+                table: $ty,
+                #[load(default = from(2.0))]
+                scale: f32,
+                #[load(default = $bias)]
+                bias: f32,
+            }
+        };
+    }
+    table!(Table, Tensor<f32, (Inner, Width)>, from(from(3.0)));
+    let bytes = anonymous(&[("table", &[1, 2])]);
+    let file = SafetensorsReader::new(&bytes).unwrap();
+    let found: Table = Weights::of(&file).unwrap().load().unwrap();
+    assert_eq!(found.table.order((Inner, Width)), ndarray::array![[0.0, 1.0]]);
+    assert_eq!((found.scale, found.bias), (3.0, 5.0));
+}
+
 #[test]
 fn fields_are_tensors_of_the_file() {
     let bytes = anonymous(&WHOLE);

@@ -227,6 +227,14 @@ fn slopes_at_nan() {
     assert_same(&slopes(|x| x.floor().eval(), &x), &[0.0; 3]);
 }
 
+/// NaN is a missing number for `nanvar`, but infinity is not.
+#[test]
+fn variances_without_nan() {
+    let slopes = |at: &Line| grad(|x| x.nanvar(I), at).order(I).to_vec();
+    assert_same(&slopes(&line([1.0, NAN, 3.0])), &[-1.0, 0.0, 1.0]);
+    assert_same(&slopes(&line([INF, NAN, 1.0])), &[NAN, 0.0, NAN]);
+}
+
 /// A query whose keys are all masked has value 0 and gradients of 0. The other queries are not
 /// affected.
 #[test]
@@ -389,4 +397,31 @@ fn nothing_depends_on_nan() {
         assert_finite("keys", value, &dk);
         assert_finite("values", value, &dv);
     }
+}
+
+/// Numbers on the way to a gradient may be out of the range of half precision, or need more digits.
+#[cfg(feature = "half")]
+#[test]
+fn gradients_in_half_precision() {
+    use half::f16;
+    type Halves = Tensor<f16, (I,)>;
+    let halves = |elements: &[f32]| -> Halves {
+        from_vec(I.of(elements.len()), elements.iter().map(|&x| f16::from_f32(x)).collect())
+    };
+    // `f16` has no number as great as the number of ties, but it has their shares.
+    const TIES: usize = 70_000;
+    let all = |element: f32| halves(&vec![element; TIES]);
+    let share = f16::from_f32(1.0 / TIES as f32);
+    for slopes in [
+        grad(|x: &Halves| x.max(I), &all(2.0)),
+        grad(|x: &Halves| x.min(I), &all(2.0)),
+        grad(|x: &Halves| x.logsumexp(I), &all(f32::INFINITY)),
+    ] {
+        assert_eq!(slopes, full(I.of(TIES), share));
+    }
+    let slopes = grad(|x: &Halves| x.prod(I), &halves(&[300.0, 300.0, 0.0, 0.0]));
+    assert_eq!(slopes, halves(&[0.0; 4]));
+    // The mean is 1000.25.
+    let slopes = grad(|x: &Halves| x.var(I), &halves(&[1000.0, 1000.5]));
+    assert_eq!(slopes, halves(&[-0.25, 0.25]));
 }

@@ -54,7 +54,14 @@ macro_rules! times_t { ($x:expr) => { tensor!([i] => -$x[i] * 2.0) }; }
 macro_rules! closure { ($a:expr, $f:expr) => { tensor!([i, j] => $f($a[i, j])) }; }
 macro_rules! clo2 { ($a:expr, $n:expr) => { tensor!([i, j] => ($a[i, j] + f64::from(3 * $n)) * $n as f64) }; }
 macro_rules! blk { ($a:expr, $c:expr, $b:block) => { tensor!([i, j] => if $a[i, j] > $c $b else { 0.0 }) }; }
+macro_rules! rows_by { ($x:expr, $f:expr) => { (reduce!($x, h w -> h, $f), reduce!($x, "h w -> h", $f)) }; }
+macro_rules! column { ($a:expr, $at:literal) => { tensor!([i] => $a[i, $at]) }; }
+macro_rules! dim { ($name:ident, $size:literal) => { dims! { pub struct $name = $size; } }; }
+macro_rules! doubled_dim { ($name:ident, $size:expr) => { dims! { pub struct $name = $size * 2; } }; }
+macro_rules! doubled_size { ($size:expr) => {{ dims!(n = $size * 2); n.size() }}; }
 make!(row_sums, i, j => sum over k);
+dim!(Wide, 3000);
+doubled_dim!(Doubled, 1 + 1);
 struct S {
     w: Array2<f64>,
 }
@@ -88,6 +95,14 @@ fn in_patterns() {
     assert_eq!(of_dim!(a, twice), array![[[1.0, 2.0], [1.0, 2.0]], [[3.0, 4.0], [3.0, 4.0]]]);
     assert_eq!(of_own_dim!(a).dim(), (2, 2, 3));
     assert_eq!(times!(&a + 1.0), (&a.t() + 1.0) * 2.0);
+    assert_eq!(rows_by!(a, |row| row[1]), (array![2.0, 4.0], array![2.0, 4.0]));
+}
+
+#[test]
+fn in_declarations() {
+    assert_eq!((Wide::SIZE, Doubled::SIZE), (3000, 4));
+    assert_eq!(zeros::<f32, _>((Wide, Doubled)).order((Wide, Doubled)).dim(), (3000, 4));
+    assert_eq!(doubled_size!(1 + 1), 4);
 }
 
 #[test]
@@ -113,4 +128,5 @@ fn in_comprehensions() {
     assert_eq!(clo2!(a, 1 + 1), (&a + 6.0) * 2.0);
     assert_eq!(blk!(a, 1.0 + 1.0, { 1.0 }), array![[0.0, 0.0], [1.0, 1.0]]);
     assert_eq!(row_sums(&Array3::ones((2, 3, 4))), Array2::from_elem((2, 3), 4.0));
+    assert_eq!((column!(a, 0), column!(a, -1)), (array![1.0, 3.0], array![2.0, 4.0]));
 }

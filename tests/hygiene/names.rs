@@ -202,6 +202,34 @@ mod bare_items {
             + <f64 as ::core::convert::From<f32>>::from(gradient.weight.sum(In).order(()))
     }
 }
+/// Declarations that depend on a `cfg`.
+mod conditional {
+    use typed_dims::prelude::*;
+    roles! {
+        #[cfg(test)]
+        pub struct Place;
+        #[cfg(not(test))]
+        pub struct Place: Absent;
+    }
+    dims! {
+        #[cfg(not(test))]
+        pub struct Never: Absent;
+        #[cfg(test)]
+        pub struct Head: Place = 12;
+        #[cfg(not(test))]
+        pub struct Head = 16;
+    }
+    pub fn all() -> usize {
+        dims! {
+            #[cfg(not(test))]
+            struct Never = 2;
+            #[cfg(test)]
+            struct Here = 3;
+        }
+        let x = ones::<f32, _>((Head, Here));
+        x.size(Head) * x.size(Here)
+    }
+}
 mod keywords {
     use typed_dims::prelude::*;
     pub fn all(a: &Array2<f64>) -> usize {
@@ -223,6 +251,7 @@ fn macros_mean_what_is_theirs() {
     assert!((bare::all(&a, &ids) - 353.705_487_960_533_9).abs() < 1e-9);
     assert!((bare_items::all(&a) - 41.0).abs() < 1e-9);
     assert_eq!(keywords::all(&a), 26);
+    assert_eq!(conditional::all(), 36);
 }
 
 /// Variables of macros and of users never collide within one call.

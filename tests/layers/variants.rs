@@ -166,6 +166,11 @@ fn the_row_of_padding_has_no_gradient() {
     assert!(recorded(&by_x, &layer), "the layer cannot be recorded");
     let fresh = Embedding::<Word, (Width,)>::new(Word.of(5), Width.of(4), 1).with_padding(2);
     assert_eq!((&fresh.weight).index(Word, 2).abs().max(Width).order(()), 0.0);
+    // The row is set to 0, even if it has numbers that are not finite.
+    let weight = from_vec((Word.of(3), Width.of(2)), vec![1.0, 2.0, f64::NAN, f64::INFINITY, 3.0, -4.0]);
+    let padded = Embedding::<Word, (Width,), f64> { weight, padding: None }.with_padding(1);
+    let expected = ndarray::array![[1.0, 2.0], [0.0, 0.0], [3.0, -4.0]];
+    assert_eq!(padded.weight.order((Word, Width)), expected);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Binding a dim of a tensor again with `lookup`, and memory layouts.
 
-use typed_dims::ndarray::array;
+use typed_dims::ndarray::{Array1, Array2, array};
 use typed_dims::prelude::*;
 
 dims! {
@@ -69,6 +69,31 @@ fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
     assert!(matches!(signal.lookup(Token, Start + Lag).try_eval(), Err(DimError::Unsized { .. })));
     assert!(matches!(signal.lookup(Token, 0 * Start).try_eval(), Err(DimError::Unsized { .. })));
     assert!(signal.lookup(Token, Start + Lag.of(9)).try_eval().is_err());
+}
+
+#[test]
+fn a_dim_that_an_index_names_twice_has_one_size() {
+    let signal = from_vec(Token.of(8), vec![0, 1, 2, 3, 4, 5, 6, 7]);
+    let sum = signal.try_lookup(Token, Start.of(3) + Start.of(2)).map(|_| ()).unwrap_err();
+    assert!(matches!(sum, DimError::SizeConflict { dim: "Start", first: 3, second: 2, .. }), "{sum}");
+    let difference = signal.try_lookup(Token, 2 * Start.of(2) - Start.of(3)).map(|_| ()).unwrap_err();
+    assert!(matches!(difference, DimError::SizeConflict { first: 2, second: 3, .. }), "{difference}");
+    // If either has a size, the result is a view, so the dim can be bound again.
+    assert_eq!(signal.lookup(Token, Start + Start.of(3)).lookup(Start, -1).order(()), 4);
+    assert_eq!(signal.lookup(Token, Start.of(3) + Start).lookup(Start, -1).order(()), 4);
+}
+
+/// Where there are no elements, the steps between them may overflow.
+#[test]
+fn positions_in_empty_tensors() {
+    const FAR: usize = 1 << (usize::BITS - 2);
+    let none = Array1::<u8>::zeros(0);
+    dims!(zero = 0, i = 3, j = FAR, k = 1);
+    let x = none.at(((zero, i, j),));
+    let one: Array1<u8> = x.lookup(i, -1).lookup(j, 5).order(zero);
+    assert_eq!(one.len(), 0);
+    let computed: Array2<u8> = x.lookup(i, k + 2).lookup(j, 5).order((zero, k));
+    assert_eq!(computed.shape(), [0, 1]);
 }
 
 #[test]

@@ -380,3 +380,51 @@ fn determinants_of_large_and_small_pivots() {
         assert_eq!(huge.at((R, C)).det(R, C).order(()), Complex::from(0.0));
     }
 }
+
+/// The second pivot is twice the greatest power of two, `2^exponent`, and the third is tiny.
+fn check_pivots_out_of_range<T: TestElement>(exponent: i32) {
+    let (large, small) = (2f64.powi(exponent), 2f64.powi(-exponent) / 8.0);
+    for size in SIZES.into_iter().filter(|&size| size > 1) {
+        let a = wide(size, size, |row, column| match (row, column) {
+            (0, 0) | (0 | 1, 1) => large,
+            (1, 0) => -large,
+            (2, 2) => small,
+            _ => f64::from(row == column),
+        });
+        let b = wide(size, 3, |row, _| [large, -large].get(row).copied().unwrap_or(0.0));
+        let many = |own: &Wide| stacked::<T>(&vec![own.clone(); 11], &[11]);
+        let (one_a, one_b, many_a, many_b) = (narrow::<T>(&a), narrow::<T>(&b), many(&a), many(&b));
+        // One matrix, and several that are computed at once.
+        let numbers = |operator: Operator| -> Vec<Vec<Complex<f64>>> {
+            let one = alone::run(operator, &one_a.view(), &one_b.view()).unwrap();
+            let many = batch::run(operator, &many_a.view(), &many_b.view()).unwrap();
+            one.iter().zip(&many).map(|(one, many)| one.iter().chain(many).copied().collect()).collect()
+        };
+        let power = if size == 2 { 2 * exponent + 1 } else { exponent - 2 };
+        let found = numbers(Operator::SlogDet);
+        let (signs, logs) = (&found[0], &found[1]);
+        assert!(signs.iter().all(|sign| *sign == Complex::from(1.0)), "{size}: {signs:?}");
+        let log = f64::from(power) * std::f64::consts::LN_2;
+        // The logarithm is computed with a product and a sum, from a rounded logarithm of 2.
+        let is_near = |own: &Complex<f64>| (*own - log).norm() <= 2.0 * T::EPSILON * log;
+        assert!(logs.iter().all(is_near), "{size}: {logs:?} instead of {log}");
+        for det in &numbers(Operator::Det)[0] {
+            // (If it is out of range, it is infinite, or NaN for complex numbers.)
+            let is_right = if size == 2 { !det.is_finite() } else { *det == Complex::from(2f64.powi(power)) };
+            assert!(is_right, "{size}: {det}");
+        }
+        if size == 2 {
+            let solutions = &numbers(Operator::Solve)[0];
+            let expected: [Complex<f64>; 6] = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0].map(Complex::from);
+            assert!(solutions.chunks(6).all(|own| own == expected), "{solutions:?}");
+        }
+    }
+}
+
+#[test]
+fn pivots_out_of_range() {
+    check_pivots_out_of_range::<f32>(127);
+    check_pivots_out_of_range::<f64>(1023);
+    check_pivots_out_of_range::<Complex<f32>>(127);
+    check_pivots_out_of_range::<Complex<f64>>(1023);
+}

@@ -440,6 +440,12 @@ fn views_copy_nothing() {
     assert_eq!(rearrange_view!(x.slice(s![..0, .., ..]), a b c -> (c a) b).shape(), [0, 6]);
     let square = Array2::from_shape_fn((3, 3), |(i, j)| 3 * i + j);
     assert_eq!(rearrange_view!(square, i i -> i), array![0, 4, 8]);
+    const HUGE: usize = 1 << (usize::BITS * 5 / 8);
+    let none = Array1::<i32>::zeros(0);
+    let error = try_rearrange_view!(none, (a b c) -> a (b c), a = 0, b = HUGE, c = HUGE).unwrap_err();
+    assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
+    let error = try_rearrange_view!(none, (a b c) -> a b c, a = 0, b = HUGE, c = HUGE).unwrap_err();
+    assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
 }
 
 #[test]
@@ -586,6 +592,19 @@ fn works_in_macros_and_generic_functions() {
     assert_eq!(flat!(&x + 1, h w), array![2, 3, 4, 5]);
     assert_eq!(pattern!(x, "(h r) w -> r h w", 1 + 1).shape(), [2, 1, 2]);
     assert_eq!((transposed(&x), greatest(&x)), (x.t().to_owned(), 4));
+}
+
+#[test]
+fn sizes_are_evaluated_once_for_all_results() {
+    let z = array![[1i32, 2, 3], [4, 5, 6]];
+    let mut calls = 0;
+    let mut next = || {
+        calls += 1;
+        calls
+    };
+    let (x, y) = rearrange!(z, h (a + b) -> h a, h b, a = next());
+    assert_eq!((x, y), (array![[1], [4]], array![[2, 3], [5, 6]]));
+    assert_eq!(calls, 1);
 }
 
 #[test]

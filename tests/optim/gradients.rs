@@ -1,9 +1,12 @@
 //! Clipping and sums of gradients, and averages of parameters.
 
 use super::{Row, Token, elements, matrix, noise, numbers, pairs, reference};
+use crate::panics::message;
+use typed_dims::grad::grad;
+use typed_dims::nn::norm::{BatchNorm, ChannelMoments};
 use typed_dims::optim::{
-    Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
-    try_clip_by_value,
+    Accumulator, Adafactor, Adam, Average, Lamb, Optimizer, RmsProp, Sgd, clip_by_global_norm, clip_by_value,
+    global_norm, try_clip_by_global_norm, try_clip_by_value,
 };
 use typed_dims::prelude::*;
 
@@ -49,6 +52,80 @@ fn values_of_other_sizes_are_refused() {
         average.try_update(&of(2, 4)).unwrap_err().to_string(),
         "the values of `0` differ: dim `Row` has size 3 in the average, 4 in the parameters"
     );
+}
+
+type Rows = (Tensor<f64, (Row,)>, Tensor<f64, (Row,)>);
+
+fn rows() -> Rows {
+    (ones(Row.of(2)), ones(Row.of(2)))
+}
+
+/// The result of a function of [`rows`], the second of which an outer gradient traces.
+fn of_traced<X>(f: impl FnOnce(&Rows) -> X) -> X {
+    let mut result = None;
+    let loss = |h: &Tensor<f64, ()>| {
+        let (constant, other) = rows();
+        result = Some(f(&(constant, (other * h).eval())));
+        h.square().eval()
+    };
+    let h: Tensor<f64, ()> = full((), 1.0);
+    assert_eq!(grad(loss, &h).order(()), 2.0);
+    result.expect("the loss is computed once")
+}
+
+#[test]
+fn an_outer_gradient_through_a_step_is_refused() {
+    fn check<O: Optimizer<Rows>>(mut optimizer: O) {
+        let mut p = rows();
+        let error = of_traced(|gradient| optimizer.try_step(&mut p, gradient)).unwrap_err().to_string();
+        assert!(error.starts_with("no gradient can be taken through `step`"), "{error}");
+        assert_eq!(p, rows(), "nothing has changed");
+        assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
+        // A frozen parameter takes no step.
+        optimizer.freeze("1");
+        of_traced(|gradient| optimizer.try_step(&mut p, gradient)).expect("no gradient is lost");
+        assert_eq!((p.1, optimizer.steps()), (rows().1, 1));
+    }
+    check(Sgd::new(0.1));
+    check(Adam::new(0.1));
+    check(RmsProp::new(0.1));
+    check(Lamb::new(0.1));
+    check(Adafactor::new(0.1));
+
+    let stepped = |h: &Tensor<f64, ()>| {
+        let (mut p, _) = rows();
+        let gradient = grad(|p| (p.square() * h).sum(Row), &p);
+        Sgd::new(0.1).step(&mut p, &gradient);
+        p.square().sum(Row)
+    };
+    let h: Tensor<f64, ()> = full((), 1.0);
+    let text = message(|| grad(stepped, &h));
+    assert!(text.starts_with("no gradient can be taken through `step`"), "{text}");
+}
+
+#[test]
+fn an_outer_gradient_through_a_sum_or_an_average_is_refused() {
+    let refused = |error: String, operation: &str| {
+        assert!(error.starts_with(&format!("no gradient can be taken through `{operation}`")), "{error}");
+    };
+    let mut gradients = Accumulator::new();
+    gradients.add(rows());
+    let error = of_traced(|gradient| gradients.try_add(gradient.clone())).unwrap_err();
+    refused(error.to_string(), "Accumulator::add");
+    assert_eq!((gradients.count(), gradients.take()), (1, Some(rows())));
+
+    let mut average = Average::new(0.5);
+    average.update(&rows());
+    let error = of_traced(|parameters| average.try_update(parameters)).unwrap_err();
+    refused(error.to_string(), "Average::update");
+    assert_eq!(average.into_value(), Some(rows()));
+
+    let mut norm = BatchNorm::<(Row,), f64>::new(Row.of(2));
+    let error = of_traced(|(mean, var)| {
+        let moments = ChannelMoments { mean: mean.clone(), var: var.clone() };
+        message(|| norm.remember(&moments))
+    });
+    refused(error, "remember");
 }
 
 #[test]

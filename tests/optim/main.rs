@@ -281,6 +281,42 @@ fn a_checkpoint_after_parameters_were_added_or_removed() {
     assert_eq!(value, same);
 }
 
+/// The elements of recorded state differ from call to call.
+#[test]
+fn a_recorded_function_cannot_write_an_optimizer() {
+    use std::cell::RefCell;
+    use typed_dims::optim::checkpoint::Checkpoint;
+    use typed_dims::program::record;
+
+    type Weight = Tensor<f64, (Row,)>;
+    let texts = RefCell::new(Vec::new());
+    let put = |optimizer: &Adam<Weight>| {
+        let mut checkpoint = Checkpoint::new();
+        let error = checkpoint.put_optimizer("adam", optimizer).err().expect("the state is recorded");
+        texts.borrow_mut().push(error.to_string());
+        assert_eq!(checkpoint.to_bytes().unwrap(), Checkpoint::new().to_bytes().unwrap());
+    };
+    let (w, mut adam): (Weight, Adam<Weight>) = (ones(Row.of(2)), Adam::new(0.1));
+    adam.prepare(&w);
+    let as_input = |adam: &Adam<Weight>| -> Adam<Weight> {
+        put(adam);
+        adam.clone()
+    };
+    record(as_input, &adam).expect("the state itself is recorded");
+    // The number of steps is a constant here, but the moments depend on `w`.
+    let made_inside = |w: &Weight| -> Weight {
+        let (mut w, mut adam) = (w.clone(), Adam::new(0.1));
+        let gradient = w.clone();
+        adam.step(&mut w, &gradient);
+        put(&adam);
+        w
+    };
+    record(made_inside, &w).expect("the step is recorded");
+    let texts = texts.into_inner();
+    assert_eq!(texts.len(), 2);
+    assert!(texts.iter().all(|text| text.starts_with("`put_optimizer` cannot be recorded")), "{texts:?}");
+}
+
 /// The text of the error of a step. The step must change nothing.
 fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
     let mut p = first::<f64>();

@@ -1,7 +1,9 @@
 //! Schedules, and rates that decrease on a plateau.
 
 use super::{numbers, reference};
+use typed_dims::grad::try_grad;
 use typed_dims::optim::{Plateau, Schedule};
+use typed_dims::prelude::*;
 
 #[test]
 fn schedules_agree_with_pytorch_and_optax() {
@@ -97,6 +99,18 @@ fn nan_is_never_better() {
     assert_eq!(rates, [1.0, 1.0, 1.0, 0.5]);
 }
 
+/// PyTorch compares the first value with infinity, or with minus infinity if greater is better.
+#[test]
+fn the_worst_value_is_never_better() {
+    let rates = |mut plateau: Plateau, values: [f64; 3]| values.map(|value| plateau.observe(value));
+    let plateau = Plateau::new(1.0).patience(1).factor(0.5);
+    assert_eq!(rates(plateau.clone(), [f64::INFINITY, f64::INFINITY, 1.0]), [1.0, 0.5, 0.5]);
+    assert_eq!(rates(plateau.clone(), [f64::NEG_INFINITY, 1.0, 1.0]), [1.0, 1.0, 0.5]);
+    let plateau = plateau.maximize();
+    assert_eq!(rates(plateau.clone(), [f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]), [1.0, 0.5, 0.5]);
+    assert_eq!(rates(plateau, [f64::INFINITY, 1.0, 1.0]), [1.0, 1.0, 0.5]);
+}
+
 /// The state of a plateau consists of tensors, which a checkpoint saves.
 #[test]
 fn a_plateau_goes_on_from_its_state() {
@@ -135,4 +149,20 @@ fn a_recorded_function_cannot_read_a_plateau() {
     assert!(refused.starts_with("`observe` cannot be recorded"), "{refused}");
     let refused = error(&|plateau| crate::panics::message(|| plateau.rate()));
     assert!(refused.starts_with("`rate` cannot be recorded"), "{refused}");
+}
+
+/// A number has no gradient.
+#[test]
+fn a_gradient_cannot_be_taken_through_a_plateau() {
+    let mut texts = Vec::new();
+    let loss = |plateau: &Plateau| -> Tensor<f64, ()> {
+        texts.push(crate::panics::message(|| plateau.rate()));
+        texts.push(plateau.clone().try_observe(1.0).unwrap_err().to_string());
+        full((), 1.0)
+    };
+    assert!(try_grad(loss, &Plateau::new(0.5)).is_err(), "the loss does not depend on the rate");
+    for (text, operation) in texts.iter().zip(["rate", "observe"]) {
+        assert!(text.starts_with(&format!("no gradient can be taken through `{operation}`")), "{text}");
+    }
+    assert_eq!(texts.len(), 2);
 }

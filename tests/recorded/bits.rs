@@ -112,6 +112,31 @@ fn lines_and_norms() {
 }
 
 #[test]
+fn norms_with_gain_and_bias() {
+    let (gain, bias): (Tensor<f32, (Col,)>, Tensor<f32, (Col,)>) = (randn(Col.of(70), 3), randn(Col.of(70), 4));
+    let by_row: Tensor<f32, (Row,)> = randn(Row.of(40), 5);
+    for inputs in [by_rows as fn(u64) -> Matrix, by_columns] {
+        check(|x: &Matrix| x.layer_norm_affine(Col, 1e-5, &gain, &bias), [1, 2].map(inputs));
+        check(|x: &Matrix| x.layer_norm_affine(Row, 1e-5, &by_row, 0.3_f32), [1, 2].map(inputs));
+    }
+}
+
+/// `f16` has no number above 65504. A function computes with greater numbers in a matrix product,
+/// but not in the product of two vectors.
+#[test]
+fn products_in_half_precision() {
+    use half::f16;
+    type Line = Tensor<f16, (Col,)>;
+    let line = |numbers: [f32; 2]| -> Line { from_vec(Col.of(2), numbers.map(f16::from_f32).to_vec()) };
+    let (x, y) = (line([300.0, -300.0]), line([300.0, 300.0]));
+    let dot = |(x, y): &(Line, Line)| (x * y).sum(Col);
+    check(dot, [(x.clone(), y.clone()), (line([1.5, 0.1]), line([0.3, 7.0]))]);
+    assert!((&x * &y).sum(Col).order(()).is_nan());
+    let (rows, columns) = (stack(Row, [&x, &x]), stack(Col2, [&y, &y]));
+    assert_eq!((rows * columns).sum(Col), zeros::<f16, _>((Row.of(2), Col2.of(2))));
+}
+
+#[test]
 fn contractions_and_derivatives_of_derivatives() {
     same_bits! {
         [Col, Col2] |x: &Matrix| -> Tensor<f32, (Col, Col2)> { (x * x.rename(Col, Col2)).sum(Row) };

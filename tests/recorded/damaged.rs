@@ -2,7 +2,7 @@
 //! assertions and AddressSanitizer detect invalid accesses.
 
 use crate::splitmix::Random;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::nn::linear::Linear;
@@ -177,6 +177,116 @@ type Floats = Tensor<f32, (Batch, Width)>;
 
 fn floats(seed: u64) -> Floats {
     randn((Batch.of(4), Width.of(6)), seed)
+}
+
+/// The saved form of a program.
+fn written<P, Out>(program: &Program<P, Out>) -> Value {
+    let saved = program.to_saved().expect("the program can be saved");
+    serde_json::to_value(saved).expect("the program can be written")
+}
+
+/// The path of the first value that satisfies `is`.
+fn first(value: &Value, is: &dyn Fn(&Value) -> bool) -> String {
+    let mut found = Vec::new();
+    places(value, &mut String::new(), is, &mut found);
+    found.into_iter().next().expect("the program has such a value")
+}
+
+fn restored<P: RecordInputs, Out: Parameters>(value: Value, like: &Out) -> Result<Program<P, Out>, String> {
+    let read: SavedProgram = serde_json::from_value(value).expect("the program can be read");
+    read.restore(like).map_err(|error| error.to_string())
+}
+
+fn append(list: &mut Value, value: Value) {
+    list.as_array_mut().expect("this is a list").push(value);
+}
+
+/// If a loop is empty, a field reads no elements. But attention reads each operand only along some
+/// of the loops.
+#[test]
+fn operands_of_attention_are_checked_along_the_loops_that_it_reads() {
+    type Queries = Tensor<f32, (Seq, Width)>;
+    type Keys = Tensor<f32, (Key, Width)>;
+    type Values = Tensor<f32, (Key, Class)>;
+    let q: Queries = randn((Seq.of(3), Width.of(6)), 1);
+    let k: Keys = randn((Key.of(4), Width.of(6)), 2);
+    let v: Values = randn((Key.of(4), Class.of(2)), 3);
+    let f = |(q, k, v): (&Queries, &Keys, &Values)| attention(q, k, -v, Width, Key, 0.4, true);
+    let like: Tensor<f32, (Seq, Class)> = f((&q, &k, &v));
+    let value = written(&record(f, (&q, &k, &v)).expect("the function can be recorded"));
+    let path = first(&value, &|value| value.get("scores").is_some());
+    // Appends an empty loop along which no operand varies.
+    let restore = |change: &dyn Fn(&mut Value)| {
+        let mut changed = value.clone();
+        let attention = changed.pointer_mut(&path).expect("the pointer is valid");
+        for name in ["/operands/0", "/operands/1", "/operands/2", "/mask"] {
+            let field = attention.pointer_mut(name).expect("attention has this operand");
+            append(&mut field["sizes"], 0.into());
+            for operand in field["operands"].as_array_mut().expect("operands are a list") {
+                append(&mut operand["place"]["strides"], 0.into());
+            }
+        }
+        change(attention);
+        restored::<(&Queries, &Keys, &Values), _>(changed, &like)
+    };
+    let program = restore(&|_| {}).expect("each element that attention reads exists");
+    assert_eq!(program.call((&q, &k, &v)), like);
+    for operand in [0_usize, 1, 2] {
+        let far = restore(&|attention| {
+            attention["operands"][operand]["operands"][0]["place"]["offset"] = (1_i64 << 40).into();
+        });
+        let error = far.err().expect("the elements do not exist");
+        assert!(error.contains("a step reads or writes out of bounds"), "{error}");
+    }
+    // The new loop is one over features, and the values vary along it.
+    let varying = restore(&|attention| {
+        let strides = &mut attention["operands"][2]["operands"][0]["place"]["strides"];
+        let loops = strides.as_array().map_or(0, Vec::len);
+        strides[loops - 1] = 1.into();
+        append(&mut attention["features"], (loops - 1).into());
+    });
+    let error = varying.err().expect("the result lacks the loop");
+    assert!(error.contains("a field varies along loops that its result lacks"), "{error}");
+}
+
+#[test]
+fn lines_that_start_outside_of_an_operand_are_refused() {
+    type Line = Tensor<f32, (Width,)>;
+    let f = |x: &Floats| -> Line { x.batch_norm(Batch, 1e-5).mean };
+    let x = floats(1);
+    let mut value = written(&record(f, &x).expect("the function can be recorded"));
+    let moment = "/work/Rule/MomentOfLines";
+    let path = first(&value, &|value| value.pointer(moment).is_some());
+    let mut step = value.pointer(&path).expect("the pointer is valid").clone();
+    let field = step.pointer_mut(&format!("{moment}/field")).expect("the step has an operand");
+    field["sizes"][0] = 0.into();
+    field["operands"][0]["place"]["offset"] = 1000.into();
+    step["len"] = 0.into();
+    let (steps, _) = path.rsplit_once('/').expect("the step is in a list");
+    append(value.pointer_mut(steps).expect("the pointer is valid"), step);
+    let error = restored::<&Floats, _>(value, &f(&x)).err().expect("the operand has fewer elements");
+    assert!(error.contains("lines are not contiguous"), "{error}");
+}
+
+#[test]
+fn computed_places_of_parts_are_refused() {
+    let f = |x: &Floats| -> Floats { concat(Width, [x.view(), ones((Batch.of(4), Width.of(2))).view()]) };
+    let x = floats(1);
+    let mut value = written(&record(f, &x).expect("the function can be recorded"));
+    // The offset 0, computed in each call, but not from an input.
+    let program = json!({ "instructions": [[{ "Int": 0 }, "Int"]], "result": 0 });
+    let field = json!({ "sizes": [], "program": program, "operands": [] });
+    let table = json!({ "Computed": { "indices": [{ "field": field, "stride": 1, "size": 1 }], "order": [] } });
+    let path = first(&value, &|value| value.get("tables").is_some());
+    let tables = &mut value.pointer_mut(&path).expect("the pointer is valid")["tables"];
+    let number = tables.as_array().map_or(0, Vec::len);
+    append(tables, table);
+    let path = first(&value, &|value| value.get("Placed").is_some());
+    let place = &mut value.pointer_mut(&path).expect("the pointer is valid")["Placed"]["parts"][0]["place"];
+    let strides = vec![0; place["strides"].as_array().map_or(0, Vec::len)];
+    place["table"] = json!({ "number": number, "start": 0, "strides": strides });
+    let error = restored::<&Floats, _>(value, &f(&x)).err().expect("the place is computed");
+    assert!(error.contains("parts of a result have computed places"), "{error}");
 }
 
 /// If two positions of a result shared an element, changing one in place would change the other.

@@ -182,3 +182,33 @@ fn factors_of_several_sums() {
         }
     }
 }
+
+/// A sum of several factors that other sums compute, too.
+#[test]
+fn several_factors_of_one_sum() {
+    type Given<'a> = (&'a Matrix, &'a Matrix, &'a Matrix, &'a Line);
+    fn sums((x, y, z, w): Given<'_>) -> (Line, Line, Line) {
+        let all = x.sin().exp().sqrt() * y.cos().exp().sqrt() * z.exp() * w;
+        (all.sum(Row), (x.sin().exp().sqrt() * w).sum(Row), (y.cos().exp().sqrt() * w).sum(Row))
+    }
+    for sizes in [(2, 2), (5, 7), (40, 33)] {
+        let inputs = |seed: u64| {
+            let (x, y, w, _) = drawn(sizes, seed);
+            (x, y, drawn(sizes, seed + 5).0, w)
+        };
+        let (x, y, z, w) = inputs(1);
+        let program = record(|given: Given<'_>| sums(given), (&x, &y, &z, &w));
+        let program = program.expect("the function can be recorded");
+        for (x, y, z, w) in [(x, y, z, w), inputs(11)] {
+            let call = || {
+                let (a, b, c) = program.call((&x, &y, &z, &w));
+                let all = [a.memory(), b.memory(), c.memory()];
+                all.into_iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            run_plainly(true);
+            let expected = call();
+            run_plainly(false);
+            assert_eq!([call(), call()], [expected.clone(), expected]);
+        }
+    }
+}

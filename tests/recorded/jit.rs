@@ -1,10 +1,13 @@
 //! `jit`: functions that are recorded when they are called.
 
+use crate::bits::support::assert_same;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::mode::{self, PeakMemory};
+use typed_dims::nn::attention::MultiHeadAttention;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::rope::Rope;
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
@@ -13,6 +16,9 @@ dims! {
     struct Row;
     struct In;
     struct Out;
+    struct Key;
+    struct Head;
+    struct Feat;
 }
 
 type Data = Tensor<f32, (Row, In)>;
@@ -268,4 +274,89 @@ fn constant_fields_are_those_of_the_call() {
         norm.epsilon = epsilon;
         assert_eq!(fast.call((&norm, &x)), norm.apply(&x));
     }
+}
+
+/// NaN is not equal to itself, and 0.0 is equal to -0.0.
+#[test]
+fn constant_fields_may_be_nan_and_zero() {
+    #[derive(Parameters, Clone)]
+    struct Divided {
+        w: Tensor<f32, (In,)>,
+        #[parameters(constant)]
+        by: f32,
+        #[parameters(constant)]
+        range: (f64, f64),
+    }
+    let divided = |by, range| Divided { w: ones(In.of(4)), by, range };
+    let f = |s: &Divided, x: &Data| (x * &s.w / s.by).sum(In);
+    let fast = jit::<(&Divided, &Data), _>(|(s, x)| f(s, x));
+    let x: Data = ones((Row.of(3), In.of(4)));
+    let nan = divided(f32::NAN, (0.0, f64::NAN));
+    for (s, programs) in [
+        (&nan, 1),
+        (&nan, 1),
+        (&divided(f32::NAN, (-0.0, f64::NAN)), 2),
+        (&divided(f32::NAN, (0.0, 1.0)), 3),
+        (&divided(0.0, (0.0, 1.0)), 4),
+        (&divided(-0.0, (0.0, 1.0)), 5),
+        (&divided(0.0, (0.0, 1.0)), 5),
+    ] {
+        assert_same(&fast.call((s, &x)), &f(s, &x));
+        assert_eq!(fast.programs(), programs, "{} {:?}", s.by, s.range);
+    }
+    let program = record(|(s, x)| f(s, x), (&nan, &x)).expect("the function can be recorded");
+    let loaded = crate::reloaded(&program, &f(&nan, &x));
+    for program in [&program, &loaded] {
+        assert_same(&program.call((&nan, &x)), &f(&nan, &x));
+        let other = divided(f32::NAN, (-0.0, f64::NAN));
+        let error = program.try_call((&other, &x)).expect_err("the sign differs").to_string();
+        let expected = "`range` of input `0` is (-0.0, NaN), but the program was recorded for (0.0, NaN): ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn dropout_of_attention_is_that_of_the_call() {
+    type Attention = MultiHeadAttention<(In,), (Head, Feat), (Head, Feat), Feat>;
+    let heads = (Head.of(2), Feat.of(2));
+    let layer = Attention::new(In.of(4), heads, heads, 1);
+    let f = |layer: &Attention, x: &Data| layer.among(x, Row, Key, true);
+    let near = |found: Data, expected: Data| (found - expected).abs().max((Row, In)).order(()) < 1e-5;
+    let fast = jit::<(&Attention, &Data), _>(|(layer, x)| f(layer, x));
+    let x = data(5, 1);
+    let first = layer.with_dropout(0.5, 1);
+    let other = layer.with_dropout(0.5, 2);
+    let less = layer.with_dropout(0.25, 2);
+    assert!(!near(f(&first, &x), f(&other, &x)));
+    for layer in [&first, &other, &less, &layer, &first] {
+        assert!(near(fast.call((layer, &x)), f(layer, &x)));
+    }
+    // The seed is an input.
+    assert_eq!(fast.programs(), 3);
+    let program = record(|(layer, x)| f(layer, x), (&first, &x)).expect("the function can be recorded");
+    assert!(near(program.call((&other, &x)), f(&other, &x)));
+    for (layer, own) in [(&less, "Some(0.25)"), (&layer, "None")] {
+        let error = program.try_call((layer, &x)).expect_err("the dropout differs").to_string();
+        let expected =
+            format!("`dropout` of input `0` is {own}, but the program was recorded for Some(0.5): ");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn angles_of_a_rope_are_those_of_the_call() {
+    type Turn = Rope<Row, In>;
+    let slow = Turn::new(Row.of(8), In.of(4), 100.0);
+    let quick = Turn::new(Row.of(8), In.of(4), 10.0);
+    let interleaved = Turn::interleaved(Row.of(8), In.of(4), 10.0);
+    let f = |rope: &Turn, x: &Data| rope.apply(x, 2);
+    let fast = jit::<(&Turn, &Data), _>(|(rope, x)| f(rope, x));
+    let x = data(3, 1);
+    for rope in [&slow, &quick, &interleaved] {
+        assert_eq!(fast.call((rope, &x)), f(rope, &x));
+    }
+    assert_eq!(fast.programs(), 3);
+    let program = record(|(rope, x)| f(rope, x), (&slow, &x)).expect("the function can be recorded");
+    let error = program.try_call((&quick, &x)).expect_err("the base differs").to_string();
+    assert!(error.starts_with("`angles` of input `0` is RopeAngles { base: 10.0, "), "{error}");
 }

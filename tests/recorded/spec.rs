@@ -1,5 +1,6 @@
 //! Functions that are recorded from sizes alone.
 
+use typed_dims::fallible::try_concat;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::init::orthogonal;
 use typed_dims::nn::linear::Linear;
@@ -198,4 +199,45 @@ fn constant_parts() {
     };
     let program = record(joined, spec(Row.of(2))).unwrap();
     assert_eq!(program.call(&x), joined(&x));
+}
+
+/// Constant indices are checked although no element is computed.
+#[test]
+fn constant_indices_out_of_range_are_errors() {
+    let ids = from_vec(Row.of(2), vec![0_usize, 7]);
+    let assert_refused = |error: DimError| {
+        assert!(matches!(error, DimError::OutOfBounds { index: 7, size: 3, .. }), "{error}");
+    };
+    let others = from_vec(Row.of(2), vec![0_usize, 2]);
+    let scattered = |x: &Tensor<f32, (Row,)>| {
+        assert_refused(x.try_scatter_add(Row, Out.of(3), &ids).map(drop).unwrap_err());
+        x.scatter_add(Row, Out.of(3), &others)
+    };
+    let program = record(scattered, spec(Row.of(2))).unwrap();
+    let x = from_vec(Row.of(2), vec![1.0, 2.0]);
+    assert_eq!(program.call(&x), scattered(&x));
+    assert_eq!(program.call(&x).order(Out).to_vec(), [1.0, 0.0, 2.0]);
+
+    let taken = |x: &Tensor<f32, (Out,)>| {
+        assert_refused(x.take(Out, &ids).try_eval().map(drop).unwrap_err());
+        // (An element that is not used needs no index within the range.)
+        select((&ids).lt(3), x.take(Out, &ids), 0.0).eval()
+    };
+    let program = record(taken, spec(Out.of(3))).unwrap();
+    let x = from_vec(Out.of(3), vec![1.0, 2.0, 3.0]);
+    assert_eq!(program.call(&x), taken(&x));
+    assert_eq!(program.call(&x).order(Row).to_vec(), [1.0, 0.0]);
+}
+
+#[test]
+fn results_for_which_there_is_no_memory_are_errors() {
+    const MANY: usize = 1 << (usize::BITS - 6);
+    let joined = |x: &Tensor<f32, (Row,)>| {
+        let wide = || x.view().expand(In.of(MANY));
+        let error = try_concat(Row, [wide(), wide()]).map(drop).unwrap_err();
+        assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
+        (x + 1.0).eval()
+    };
+    let x = from_vec(Row.of(2), vec![1.0, 2.0]);
+    assert_eq!(record(joined, spec(Row.of(2))).unwrap().call(&x), joined(&x));
 }

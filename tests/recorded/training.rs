@@ -1,7 +1,7 @@
 //! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients, and
 //! running statistics. State is both an input and a result.
 
-use typed_dims::grad::loss_and_grad;
+use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::{BatchNorm, LayerNorm};
 use typed_dims::optim::{
@@ -211,6 +211,28 @@ fn a_parameter_that_is_thawed_has_its_own_steps() {
         assert_eq!(bits(&found), bits(&state));
     }
     assert_eq!((state.1.state().steps_of("a"), state.1.state().steps_of("b")), (6, 5));
+}
+
+/// A recorded step has a derivative, unlike a step in place.
+#[test]
+fn an_outer_gradient_through_a_recorded_step() {
+    let slope = |w: &Tensor<f64, (Feature,)>| -> Tensor<f64, ()> {
+        let loss = |h: &Tensor<f64, ()>| {
+            let mut p = w.clone();
+            let gradient = grad(|p| (p.square() * h).sum(Feature), &p);
+            Sgd::new(0.1).step(&mut p, &gradient);
+            p.square().sum(Feature)
+        };
+        let h: Tensor<f64, ()> = full((), 1.0);
+        grad(loss, &h)
+    };
+    let weight = |seed: u64| -> Tensor<f64, (Feature,)> { randn(Feature.of(5), seed) };
+    let program = record(slope, &weight(1)).expect("the function can be recorded");
+    // The step yields `w (1 - 0.2 h)`. The derivative of the sum of the squares, at `h = 1`, is
+    // `2 * 0.8 * -0.2` times the sum of `w^2`, up to a few roundings.
+    let expected = -0.32 * weight(2).square().sum(Feature).order(());
+    let found = program.call(&weight(2)).order(());
+    assert!((found - expected).abs() < 1e-13 * expected.abs(), "{found} instead of {expected}");
 }
 
 #[test]

@@ -273,6 +273,55 @@ mod methods {
         }
     }
 
+    /// Functions without `self`.
+    #[batched]
+    trait Scaling {
+        fn scaled(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)>;
+
+        fn doubled(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            x * 2.0
+        }
+    }
+
+    struct Times<const K: usize>;
+
+    #[batched]
+    impl<const K: usize> Scaling for Times<K> {
+        fn scaled(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            x * K as f32
+        }
+    }
+
+    #[batched]
+    impl<const K: usize> Times<K> {
+        fn divided(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            x / K as f32
+        }
+    }
+
+    impl<const K: usize> Times<K> {
+        const FACTOR: f32 = K as f32;
+
+        /// The body mentions `Self` only in the argument of a macro.
+        #[batched]
+        fn checked(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            assert!(Self::FACTOR > 1.0);
+            x * 4.0
+        }
+    }
+
+    #[test]
+    fn functions_without_self() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let same = |found: Tensor<f32, (Batch, Feat)>, factor: f32| {
+            assert_eq!(found.order((Batch, Feat)), (&x * factor).order((Batch, Feat)));
+        };
+        same(Times::<3>::scaled(&x), 3.0);
+        same(Times::<3>::doubled(&x), 2.0);
+        same(Times::<8>::divided(&x), 0.125);
+        same(Times::<3>::checked(&x), 4.0);
+    }
+
     #[test]
     fn a_layer_is_written_once() {
         let dense = || Dense(numbers((4, 4), 1).into_tensor((Feat, Out)));
@@ -321,6 +370,37 @@ mod names {
         dims!(n);
         let sums = total(x.at((n, ..)), 3).order(n);
         close(sums, x.sum_axis(ndarray::Axis(1)) * 4.0);
+    }
+
+    fn of_one(x: f32) -> f32 {
+        x + 1.0
+    }
+
+    struct Further;
+
+    impl Further {
+        const FACTOR: f32 = 2.0;
+    }
+
+    /// Mentions names that an expansion could have.
+    #[batched]
+    fn clashing(
+        arg1: f32,
+        _: &Tensor<f32, (Feat,)>,
+        x: &Tensor<f32, (Feat,)>,
+        batch0: f32,
+    ) -> (Tensor<f32, (Feat,)>, f32) {
+        assert!(Further::FACTOR > batch0);
+        let part0 = of_one(arg1);
+        ((x * part0).eval(), batch0)
+    }
+
+    #[test]
+    fn names_of_the_expansion_are_free() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let (found, rest) = clashing(1.0, &x, &x, 0.5);
+        assert_eq!(found.order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+        assert_eq!(rest, 0.5);
     }
 
     #[batched]
@@ -897,6 +977,33 @@ mod results {
         let all = parts(&x, 3).unwrap();
         close((&all[2]).order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
         assert!(parts(&x, 0).is_err());
+    }
+
+    macro_rules! twice {
+        ($x:expr) => {
+            $x * 2.0
+        };
+    }
+
+    #[batched]
+    fn of_a_macro(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        twice! { x }
+    }
+
+    #[batched]
+    fn of_a_branch(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        if n > 0 {
+            return x * n as f32;
+        }
+        unreachable! { "there is a number" }
+    }
+
+    #[test]
+    fn a_body_may_end_in_a_macro() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        for found in [of_a_macro(&x), of_a_branch(&x, 2)] {
+            assert_eq!(found.order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+        }
     }
 
     #[batched]

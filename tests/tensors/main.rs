@@ -3,5 +3,7 @@
 mod assignment;
 mod batching;
 mod mapped_numbers;
+#[path = "../support/panics.rs"]
+mod panics;
 mod pictures;
 mod primes;

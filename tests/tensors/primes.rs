@@ -1,8 +1,10 @@
 //! Two axes over one set: `(Item, Prime<Item>)`.
 
+use crate::panics::message;
 use ndarray::{Array2, Array3, Dimension, array};
 use typed_dims::fallible::{try_concat, try_from_vec, try_stack, try_zeros};
 use typed_dims::grad::{grad, hessian, hessian_primed, jacobian, try_jacobian};
+use typed_dims::operators::interpolate::Interpolation;
 use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};
 
@@ -51,7 +53,11 @@ fn close<D: Dimension>(found: ndarray::Array<f64, D>, expected: ndarray::Array<f
 #[track_caller]
 fn error<T>(result: Result<T, DimError>) -> String {
     let Err(error) = result else { panic!("no error") };
-    let mut text = error.to_string();
+    without_locations(error.to_string())
+}
+
+#[track_caller]
+fn without_locations(mut text: String) -> String {
     while let Some(start) = text.find(" (at ") {
         let end = text[start..].find(')').expect("the location ends") + start;
         text.replace_range(start..=end, "");
@@ -173,6 +179,8 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error(a.clone().try_into_laid((Item, prime(Item)))), both);
     assert_eq!(error(try_zeros::<f64, _>((Item.of(3), prime(Item).of(4)))), both);
     assert_eq!(error(try_from_vec((Item.of(3), prime(Item.of(4))), vec![0; 12])), both);
+    assert_eq!(error(vec![0; 12].try_into_laid((Item.of(3), prime(Item)))), both);
+    assert_eq!(error([0; 12].as_slice().try_into_laid((Item.of(3), prime(Item)))), both);
     assert_eq!(error(a.try_at((Item, prime(prime(Item))))), both.replace("Item'", "Item''"));
     let other = "dim `Item` has size 4, but `Item'`, which must have the same size, was given size 3";
     assert_eq!(error(a.try_at((prime(Item), Item))), other);
@@ -205,10 +213,21 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error(try_concat(Item, (&s, &s))), cut.replace('2', "6"));
     assert_eq!(error((&s).try_repeat(Item, 2)), cut.replace('2', "6"));
     assert_eq!(error((&s).try_pad(Item, 1, 1, Pad::Constant(0.0))), cut.replace('2', "5"));
+    assert_eq!(error((&s).try_pad(Item, 1, 1, Pad::Reflect)), cut.replace('2', "5"));
+    assert_eq!(error((&s).try_interpolate(Item, 2, Interpolation::linear())), cut);
+    assert_eq!(error((&s).try_adaptive_max_pool(Item, 2)), cut);
+    assert_eq!(error((&s).try_max_pool(Item, 2, &Window::new())), cut);
+    assert_eq!(error((&s).try_max_pool(Item, 2, &Window::new().padding(1))), cut.replace('2', "4"));
+    let uneven = error((&s).try_interpolate_nearest((Item, prime(Item)), (2, 4)));
+    assert_eq!(uneven, cut.replace('3', "4"));
     let windows: Tensor<f64, (Item, Prime<Item>, Feat)> = zeros((Item.of(3), prime(Item.of(3)), Feat.of(2)));
     assert_eq!(error(windows.view().try_fold(Item, Feat, 4, 1, 1)), cut.replace('2', "4"));
     let halves: Tensor<f64, (Prime<Item>, Batch, Feat)> = zeros((prime(Item.of(3)), Batch.of(2), Feat.of(2)));
+    let laid = (&halves).laid((Batch, Feat, prime(Item)));
+    assert_eq!(error(laid.try_flatten((Batch, Feat), Item)), cut.replace('2', "4"));
     assert_eq!(error(halves.try_flatten((Batch, Feat), Item)), cut.replace('2', "4"));
+    let laid = zeros::<f64, _>((Feat.of(6), prime(Item.of(3)))).laid((Feat, prime(Item)));
+    assert_eq!(error(laid.try_unflatten(Feat, (Item.of(2), Batch))), cut);
     let x: Tensor<f64, (Item,)> = zeros(Item.of(4));
     let cut_off = |x: &Tensor<f64, (Item,)>| -> Tensor<f64, (Item,)> { x.view().slice(Item, 1..).eval() };
     let text = "dim `Item` has size 3, but `Item'`, which must have the same size, was given size 4";
@@ -222,6 +241,92 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(fixed.dims(), [("Fixed", 3), ("Fixed'", 3)]);
     let text = "dim `Fixed'` has the static size 3, but was given size 4";
     assert_eq!(error(a.try_at((Fixed, prime(Fixed)))), text);
+}
+
+#[test]
+fn a_dim_and_its_prime_have_one_size_in_a_stream() {
+    let x = square(3, 1).stream((Item, prime(Item)), Item);
+    let cut = "dim `Item` has size 2, but `Item'`, which must have the same size, was given size 3";
+    assert_eq!(error(x.try_slice(Item, ..2)), cut);
+    assert_eq!(error(Stream::try_concat(Item, [&x, &x])), cut.replace('2', "6"));
+    assert_eq!(error(x.try_repeat(Item, 2)), cut.replace('2', "6"));
+    assert_eq!(x.rename(Item, Feat).slice(Feat, ..2).sizes(), [2, 3]);
+
+    let x = rows(4, 1).stream((Item, Feat), Item);
+    let both = "dim `Item` has size 4, but `Item'`, which must have the same size, was given size 1";
+    assert_eq!(error(x.try_sum_keepdim(Feat, prime(Item))), both);
+    assert_eq!(error(x.try_new_axis_after(Item, prime(Item))), both);
+    assert_eq!(error(Stream::try_stack_after(Item, prime(Item), [&x, &x])), both.replace('1', "2"));
+    assert_eq!(error(x.try_rename(Feat, prime(Item))), both.replace('1', "3"));
+    let one = x.sum_keepdim(Feat, Batch);
+    assert_eq!(error(one.try_broadcast(Batch, prime(Item.of(2)))), both.replace('1', "2"));
+    assert_eq!(one.broadcast(Batch, prime(Item.of(4))).sizes(), [4, 4]);
+
+    let halves: Tensor<f64, (Prime<Item>, Batch, Feat)> = zeros((prime(Item.of(3)), Batch.of(2), Feat.of(2)));
+    let x = halves.stream((prime(Item), Batch, Feat), prime(Item));
+    let text = "dim `Item'` has size 3, but `Item`, which must have the same size, was given size 4";
+    assert_eq!(error(x.try_flatten((Batch, Feat), Item)), text);
+}
+
+/// Only the results of these operators must be square.
+#[test]
+fn both_axes_change_their_sizes_and_one_axis_keeps_its_size() {
+    let (n, m) = (Item, prime(Item));
+    let x = square(3, 6);
+    let a = x.view().order((n, m));
+    let picked = |at: &[usize]| Array2::from_shape_fn((at.len(), at.len()), |(i, j)| a[[at[i], at[j]]]);
+    assert_eq!((&x).pad((n, m), 1, 1, Pad::Reflect).order((n, m)), picked(&[1, 0, 1, 2, 1]));
+    assert_eq!((&x).interpolate_nearest((n, m), 6).order((n, m)), picked(&[0, 0, 1, 1, 2, 2]));
+    let corners = (&x).interpolate((n, m), 5, Interpolation::linear().align_corners()).order((n, m));
+    assert_eq!(corners.slice(ndarray::s![..;2, ..;2]), a);
+    close(corners.slice(ndarray::s![1..2, 2..3]).to_owned(), array![[(a[[0, 1]] + a[[1, 1]]) / 2.0]]);
+
+    let y = square(4, 7);
+    let b = y.view().order((n, m));
+    let quarter = |i: usize, j: usize| b.slice(ndarray::s![2 * i..2 * i + 2, 2 * j..2 * j + 2]);
+    let of_quarters = |f: fn(f64, f64) -> f64| {
+        Array2::from_shape_fn((2, 2), |(i, j)| quarter(i, j).iter().copied().reduce(f).unwrap())
+    };
+    assert_eq!((&y).adaptive_max_pool((n, m), 2).order((n, m)), of_quarters(f64::max));
+    close((&y).adaptive_avg_pool((n, m), 2).order((n, m)), of_quarters(|sum, x| sum + x) / 4.0);
+
+    // Windows along one of the axes.
+    let near = |i: usize| i.saturating_sub(1)..(i + 2).min(4);
+    let of_near = |f: fn(f64, f64) -> f64| {
+        Array2::from_shape_fn((4, 4), |(i, j)| near(i).map(|at| b[[at, j]]).reduce(f).unwrap())
+    };
+    let steps = Window::new().padding(1);
+    assert_eq!((&y).max_pool(n, 3, &steps).order((n, m)), of_near(f64::max));
+    let sums = of_near(|sum, x| sum + x);
+    close((&y).avg_pool(n, 3, &steps).order((n, m)), &sums / 3.0);
+    let counts = Array2::from_shape_fn((4, 4), |(i, _)| near(i).len() as f64);
+    close((&y).avg_pool_without_padding(n, 3, &steps).order((n, m)), &sums / &counts);
+    let ones = ones::<f64, _>(Feat.of(3));
+    close(conv(&y, &ones, (), n, Feat, &Window::new().padding_same()).order((n, m)), sums.clone());
+    close(conv_transpose(&y, &ones, (), n, Feat, &steps).order((n, m)), sums);
+}
+
+/// A dim and its prime get one size also if only an index determines it, or the size of the other.
+#[test]
+fn a_dim_and_its_prime_get_one_size() {
+    let (n, m) = (Item, prime(Item));
+    let a = Array2::from_shape_fn((3, 5), |(i, j)| 10 * i + j);
+    assert_eq!(a.at((n + 1, m + 1)).order((n, m)), a.slice(ndarray::s![1..3, 1..3]));
+    assert_eq!(a.at((m + 1, n + 1)).order((m, n)), a.slice(ndarray::s![1..3, 1..3]));
+
+    let v = from_vec(Feat.of(4), vec![1.0, 2.0, 3.0, 4.0]);
+    let above = || v.lookup(Feat, n + 1) * select(n.lt(m), 1.0, 0.0);
+    let expected = array![[0.0, 2.0, 2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]];
+    assert_eq!(above().order((n, m)), expected);
+    // A dim with a new name keeps its size.
+    assert_eq!(above().rename(n, Batch).order((Batch, m)), expected);
+    assert_eq!(above().rename(m, Batch).order((n, Batch)), expected);
+    let w = from_vec(n.of(3), vec![2.0, 3.0, 4.0]);
+    assert_eq!((&w * select(n.lt(m), 1.0, 0.0)).rename(n, Batch).order((Batch, m)), expected);
+    assert_eq!((&w * select(n.lt(m), 1.0, 0.0)).rename(m, Batch).order((n, Batch)), expected);
+    let (x, y) = (ones::<f64, _>(n.of(3)), ones::<f64, _>(m.of(4)));
+    let both = "dim `Item` has size 3, but `Item'`, which must have the same size, was given size 4";
+    assert_eq!(error((&x + &y).rename(m, Batch).try_eval()), both);
 }
 
 #[test]
@@ -291,6 +396,38 @@ fn under_batches() {
     let x: Tensor<f64, (Item, Batch)> = randn((Item.of(4), Batch.of(3)), 2);
     let outer = vmap(|x: Tensor<f64, (Item,)>| (&x * (&x).prime(Item)).eval(), Batch)(&x);
     close(outer.order((Batch, Item, prime(Item))), (&x * (&x).prime(Item)).order((Batch, Item, prime(Item))));
+}
+
+#[batched]
+fn scaled(x: &Tensor<f64, (Item,)>, by: &Tensor<f64, ()>) -> Tensor<f64, (Item,)> {
+    (x * by).eval()
+}
+
+/// A function does not know that an extra dim is the prime of one of its dims, so the sizes are
+/// compared when the result is opened.
+#[test]
+fn the_sizes_of_primes_in_a_rest() {
+    fn scaled_by_rest<B: Dims>(
+        x: &Tensor<f64, (Item,)>,
+        by: &Tensor<f64, (Rest<B>,)>,
+    ) -> Tensor<f64, (Item, Rest<B>)> {
+        (x * by).eval()
+    }
+    let ways = |x: &Tensor<f64, (Item,)>, y: &Tensor<f64, (Prime<Item>,)>, way: usize| -> Square {
+        match way {
+            0 => batched(Item, (x, y), |(x, y)| (x * y).eval()),
+            1 => vmap(|x: Tensor<f64, ()>| (&x * y).eval(), Item)(x),
+            2 => scaled(x, y),
+            _ => scaled_by_rest(x, &y.clone().seal(())).unseal(),
+        }
+    };
+    let x = ones(Item.of(3));
+    let both = "dim `Item` has size 3, but `Item'`, which must have the same size, was given size 2";
+    for way in 0..4 {
+        assert_eq!(ways(&x, &ones(prime(Item.of(3))), way).dims(), [("Item", 3), ("Item'", 3)]);
+        let text = without_locations(message(|| ways(&x, &ones(prime(Item.of(2))), way)));
+        assert!(text.starts_with(both), "way {way}: {text}");
+    }
 }
 
 #[test]

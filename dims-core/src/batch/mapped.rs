@@ -316,6 +316,8 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
     fn try_open(self, place: Origin) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.unify(&mut shape)?;
+        // The function does not see that a dim in the rest is the prime of one of its own dims.
+        X::KEYS.check_primes(|at| shape.known(S::FROM[at]))?;
         let origin = origin_of::<S>(&self.expr, place);
         let owned = evaluate_tensor::<S, R, E>(self.expr, &shape)?.with_origin(origin);
         Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))

@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_tensor;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
+use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::types::brand::Rest;
 use crate::types::rank::Rank;
@@ -193,9 +194,10 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {
 pub trait Opens<U: Dims, B: Dims, O>: Output {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The result with its rest opened. Nothing is copied.
+    /// The result with its rest opened. Nothing is copied. It is an error if a dim and its prime,
+    /// one of them in the rest, have different sizes.
     #[doc(hidden)]
-    fn open(inner: Self::In<B>) -> O;
+    fn open(inner: Self::In<B>) -> Result<O, DimError>;
 }
 
 impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<T, X, R>> for Named<T, K, R>
@@ -206,8 +208,11 @@ where
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
-    fn open(inner: In<Self, B>) -> Named<T, X, R> {
-        Named::from_expr(inner.expr.with_dims(&OpenedAxes::<K, U, X>::FROM, |_| 0))
+    fn open(inner: In<Self, B>) -> Result<Named<T, X, R>, DimError> {
+        let from = &OpenedAxes::<K, U, X>::FROM;
+        let (axes, origin) = (inner.expr.named().as_slice(), inner.expr.origin());
+        X::KEYS.check_primes(|at| (axes[from[at]].size, origin))?;
+        Ok(Named::from_expr(inner.expr.with_dims(from, |_| 0)))
     }
 }
 
@@ -224,36 +229,40 @@ impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {
 impl<T, U: Dims, B: Dims> Opens<U, B, T> for Plain<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
-    fn open(inner: T) -> T {
-        inner
+    fn open(inner: T) -> Result<T, DimError> {
+        Ok(inner)
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Option<O>> for Option<W> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn open(inner: Self::In<B>) -> Option<O> {
-        inner.map(W::open)
+    fn open(inner: Self::In<B>) -> Result<Option<O>, DimError> {
+        inner.map(W::open).transpose()
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, E> Opens<U, B, Result<O, E>> for Result<W, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn open(inner: Self::In<B>) -> Result<O, E> {
-        inner.map(W::open)
+    fn open(inner: Self::In<B>) -> Result<Result<O, E>, DimError> {
+        match inner {
+            Ok(value) => W::open(value).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Vec<O>> for Vec<W> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn open(inner: Self::In<B>) -> Vec<O> {
+    fn open(inner: Self::In<B>) -> Result<Vec<O>, DimError> {
         inner.into_iter().map(W::open).collect()
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, const N: usize> Opens<U, B, [O; N]> for [W; N] {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn open(inner: Self::In<B>) -> [O; N] {
-        inner.map(W::open)
+    fn open(inner: Self::In<B>) -> Result<[O; N], DimError> {
+        let values = <Vec<W> as Opens<U, B, Vec<O>>>::open(inner.into())?;
+        Ok(values.try_into().ok().expect("there are as many results as values"))
     }
 }
 
@@ -268,9 +277,8 @@ macro_rules! tuples {
 
         impl<$($w: Opens<All, Further, $o>, $o,)* All: Dims, Further: Dims> Opens<All, Further, ($($o,)*)> for ($($w,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            #[allow(clippy::unused_unit)] // for the empty tuple
-            fn open(_inner: Self::In<Further>) -> ($($o,)*) {
-                ($($w::open(_inner.$n),)*)
+            fn open(_inner: Self::In<Further>) -> Result<($($o,)*), DimError> {
+                Ok(($($w::open(_inner.$n)?,)*))
             }
         }
     };

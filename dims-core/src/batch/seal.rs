@@ -141,12 +141,19 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// ```
     ///
     /// Nothing is copied. A tensor without a `Rest` is returned unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If a dim and its prime have different sizes, one of them in the `Rest`.
     #[inline]
+    #[track_caller]
     pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
         S: Opened<All = X, Clash: MaybeDim<IsMissing: Apart<S::Clash>>>,
         E: Sealable<S, X, Out = Y>,
     {
+        let (axes, origin) = self.expr.axes();
+        unwrap(X::KEYS.check_primes(|at| (axes[S::FROM[at]].size, origin)));
         Named::from_expr(self.expr.with_dims(S::FROM, |_| 0))
     }
 }

@@ -181,18 +181,19 @@ pub type Rebound<'s, T, S, X, I, E> =
 
 const NO_AXES: <() as Dims>::Axes = [];
 
-/// Applies binders to axes.
+/// Applies binders to axes. If a dim is bound again, messages name the axis `dim`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binder: B,
     axes: Axes,
     named: &S::Axes,
-    origin: Origin,
+    (dim, origin): (Option<&'static str>, Origin),
 ) -> Result<BoundAxes<X, Q, I>, DimError> {
     check_rank(axes.len(), <B::Reads as Reading>::Taken::N + B::REST)?;
     let mut out = X::Axes::filled(Axis::default());
     let mut positional = Q::Axes::filled(Axis::default());
     let mut binding = Binding::new::<X>(axes, B::REST, origin, &mut out, positional.as_mut_slice());
+    binding.dim = dim;
     binding.carry::<S>(named)?;
     let indices = binder.bind_all(&mut binding)?;
     binding.check_primes(X::KEYS)?;
@@ -239,7 +240,7 @@ pub trait At: Source {
     {
         let origin = Some(Location::caller());
         let (elements, axes) = source::elements(self);
-        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
+        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, (None, origin))?;
         Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 
@@ -263,7 +264,7 @@ pub trait At: Source {
     {
         let origin = Some(Location::caller());
         let (elements, axes) = source::elements_mut(self);
-        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
+        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, (None, origin))?;
         Ok(Place::bound(elements, read, origin))
     }
 }
@@ -290,7 +291,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         let origin = Some(Location::caller());
         let (elements, named, positional) = self.expr.leaf();
         let axes = Axes::from_slice(positional.as_slice());
-        let read = read::<B, R, S, X, Q, I>(binder, axes, named, origin)?;
+        let read = read::<B, R, S, X, Q, I>(binder, axes, named, (None, origin))?;
         Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }
@@ -358,8 +359,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         for (other, (_, axis)) in others.as_mut_slice().iter_mut().zip(kept) {
             *other = *axis;
         }
-        let read =
-            read::<B, Rank1, O, X, Rank0, I>(binder, Axes::from_slice(&named[at..=at]), &others, origin)?;
+        let axes = Axes::from_slice(&named[at..=at]);
+        let read = read::<B, Rank1, O, X, Rank0, I>(binder, axes, &others, (Some(key.name), origin))?;
         let BoundAxes { offset, named, positional, indices: own } = read;
         let read = BoundAxes { offset, named, positional, indices: own.before(indices) };
         Ok(Named::from_expr(View::bound(elements, read, origin)))

@@ -1,6 +1,6 @@
 //! Binders: what can be passed for an axis in `at`.
 
-use super::binding::Binding;
+use super::binding::{Binding, axis_name};
 use crate::error::{DimError, OriginSuffix};
 use crate::expr::Expr;
 use crate::expr::index::{ComputedIndex, IndexExprs};
@@ -237,8 +237,9 @@ impl Binder for UnitAxis {
     ) -> Result<S::Indices, DimError> {
         let (axis, at) = binding.take();
         if axis.size != 1 {
-            let (size, origin) = (axis.size, OriginSuffix(binding.origin));
-            let what = format!("axis {at} has size {size}, but `UnitAxis` takes an axis of size 1{origin}");
+            let (name, size) = (axis_name(binding.dim, at), axis.size);
+            let origin = OriginSuffix(binding.origin);
+            let what = format!("{name} has size {size}, but `UnitAxis` takes an axis of size 1{origin}");
             return Err(DimError::Shape { what });
         }
         Ok(indices)
@@ -277,8 +278,9 @@ pub(crate) fn cut(
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
     }
     let (from, to) = (from as usize, to as usize);
-    // If the range is empty, the offset of its start may overflow.
-    let offset = if from < to { from as isize * axis.stride } else { 0 };
+    // (The product may wrap if another axis is empty, because strides may then be anything. If the
+    // range is empty, it may start after the last element.)
+    let offset = if from < to { (from as isize).wrapping_mul(axis.stride) } else { 0 };
     Ok((Axis::new(to - from, axis.stride), offset))
 }
 
@@ -293,7 +295,8 @@ pub(crate) fn pick(
     if position < 0 || position >= axis.size as i128 {
         return Err(DimError::OutOfBounds { what: what(), index, size: axis.size, origin });
     }
-    Ok(position as isize * axis.stride)
+    // (As in `cut`, the product may wrap.)
+    Ok((position as isize).wrapping_mul(axis.stride))
 }
 
 macro_rules! positions {
@@ -313,8 +316,8 @@ macro_rules! positions {
 
             #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
-                let (axis, at) = binding.take();
-                binding.offset += pick(axis, self as i128, || format!("axis {at}"), binding.origin)?;
+                let ((axis, at), dim) = (binding.take(), binding.dim);
+                binding.offset += pick(axis, self as i128, || axis_name(dim, at), binding.origin)?;
                 Ok(indices)
             }
         }
@@ -337,10 +340,10 @@ macro_rules! ranges {
 
             #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
-                let (axis, at) = binding.take();
+                let ((axis, at), dim) = (binding.take(), binding.dim);
                 let ($r, $size) = (self, axis.size as i128);
                 let _ = $size;
-                let (axis, offset) = cut(axis, $start, $end, || format!("axis {at}"))?;
+                let (axis, offset) = cut(axis, $start, $end, || axis_name(dim, at))?;
                 binding.offset += offset;
                 binding.leave(axis);
                 Ok(indices)

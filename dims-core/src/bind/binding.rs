@@ -6,6 +6,8 @@ use crate::storage::axes::AxisBlock;
 use crate::types::brand::DimInfo;
 use crate::types::dim::UNSIZED;
 use crate::types::set::{DimKey, Dims, Keys};
+use alloc::string::String;
+use kernels::load::gather::computed_axis;
 use kernels::memory::axes::Axis;
 
 /// The axes as bound by the binders read so far.
@@ -18,6 +20,8 @@ pub struct Binding<'b> {
     pub offset: isize,
     /// Where `at` was called.
     pub origin: Origin,
+    /// The dim that is bound again, if any. It has the only axis, which messages name after it.
+    pub dim: Option<&'static str>,
     /// The dims of the bound tensor; `named` has the axis of each dim bound so far.
     keys: &'static [DimKey],
     named: &'b mut [Axis],
@@ -45,6 +49,7 @@ impl<'b> Binding<'b> {
             rest,
             offset: 0,
             origin,
+            dim: None,
             keys: S::KEYS.as_slice(),
             named,
             positional,
@@ -115,6 +120,12 @@ impl<'b> Binding<'b> {
         }
         Ok(())
     }
+}
+
+/// How messages name the axis `at`, which is that of `dim` if a dim is bound again.
+#[cold]
+pub(super) fn axis_name(dim: Option<&'static str>, at: usize) -> String {
+    computed_axis((dim, at), core::iter::empty())
 }
 
 #[cold]

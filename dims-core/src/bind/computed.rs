@@ -69,7 +69,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         stride: axis.stride,
         size: axis.size,
         axis: at,
-        dim: None,
+        dim: binding.dim,
         names: || names(S::KEYS),
         origin: binding.origin,
     };
@@ -142,7 +142,8 @@ pub(crate) fn bind_affine(
             Some(size) => size,
             None if coefficient == 0 => return Err(DimError::Unsized { dim: dim.name }),
             None => {
-                let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
+                let names = affine.terms.iter().map(|(dim, _)| dim.name);
+                let what = computed_axis((binding.dim, at), names);
                 let (index, size, origin) = (values.outside(), axis.size, binding.origin);
                 return Err(DimError::OutOfBounds { what, index, size, origin });
             }
@@ -158,7 +159,8 @@ pub(crate) fn bind_affine(
         binding.name(dim.key(), Axis::new(size, stride))?;
     }
     if within && !values.empty {
-        binding.offset += axis.stride * affine.offset;
+        // (As in `cut`, the product may wrap.)
+        binding.offset = binding.offset.wrapping_add(axis.stride.wrapping_mul(affine.offset));
     }
     Ok(if within { IndexReach::Within } else { IndexReach::Unknown { open: None } })
 }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// other sizes and that of the axis.
 pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimError> {
     let (axis, _) = binding.take();
-    let sizes = sizes(dims, axis.size, binding.origin)?;
+    let sizes = sizes(dims, axis.size, binding)?;
     let mut stride = axis.stride;
     for (dim, &size) in dims.iter().zip(&sizes).rev() {
         binding.bind(dim, Axis::new(size, stride))?;
@@ -31,7 +31,7 @@ pub(crate) fn sizes_of<L: DimList>(
 ) -> Result<SmallVec<[usize; 8]>, DimError> {
     let mut known: SmallVec<[(Option<usize>, &str); 6]> = SmallVec::new();
     dims.each(|dim| known.push((dim.size(), dim.name)));
-    let found = solve(&known, size, origin)?;
+    let found = solve(&known, None, size, origin)?;
     let (mut sizes, mut unified) = (SmallVec::new(), Ok(()));
     dims.each(|dim| {
         let size = dim.size().unwrap_or(found);
@@ -58,22 +58,27 @@ pub(crate) fn sizes_within<L: DimList>(
     })
 }
 
-fn sizes(dims: &[DimInfo<'_>], size: usize, origin: Origin) -> Result<SmallVec<[usize; 6]>, DimError> {
+fn sizes(dims: &[DimInfo<'_>], size: usize, binding: &Binding<'_>) -> Result<SmallVec<[usize; 6]>, DimError> {
     let known: SmallVec<[(Option<usize>, &str); 6]> = dims.iter().map(|dim| (dim.size(), dim.name)).collect();
-    let found = solve(&known, size, origin)?;
+    let found = solve(&known, binding.dim, size, binding.origin)?;
     Ok(known.iter().map(|(size, _)| size.unwrap_or(found)).collect())
 }
 
 /// The size of the only dim of a group with an unknown size (0 if all are known), from the size of
-/// the axis.
-fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<usize, DimError> {
+/// the axis. Errors name the axis `whole`.
+fn solve(
+    dims: &[(Option<usize>, &str)],
+    whole: Option<&'static str>,
+    size: usize,
+    origin: Origin,
+) -> Result<usize, DimError> {
     let fail = |why| {
         let part = |(size, name): &(Option<usize>, &str)| match size {
             Some(size) => format!("{name} = {size}"),
             None => name.to_string(),
         };
         let parts: Vec<_> = dims.iter().map(part).collect();
-        Err(DimError::Split { dim: None, group: format!("`({})`", parts.join(", ")), size, why, origin })
+        Err(DimError::Split { dim: whole, group: format!("`({})`", parts.join(", ")), size, why, origin })
     };
     let mut known: usize = 1;
     let mut open = 0;

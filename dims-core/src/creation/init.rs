@@ -33,9 +33,12 @@ use super::undrawn::undrawn;
 use crate::creation::create::{Chained, SizedDims, Written, sizes, volume};
 use crate::creation::random::drawn;
 use crate::error::DimError;
+use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
-use crate::types::set::{Dims, DimsOf, Union};
+use crate::types::rank::Rank0;
+use crate::types::set::{DimKey, Dims, DimsOf, Union};
+use core::panic::Location;
 use kernels::memory::destination::Destination;
 use kernels::random::{RandomStream, unit};
 use kernels::scalar::Real;
@@ -43,9 +46,22 @@ use kernels::step::draw::{deviate, rounded};
 use num_traits::Float;
 use twins::panicking_twin;
 
+/// Checks that the sizes given with `some` of the dims `D` are those in `sizes`.
+#[track_caller]
+fn check_given<D: SizedDims>(sizes: &[(DimKey, usize)], some: &impl DimList) -> Result<(), DimError> {
+    let mut shape = Shape::new::<D::Set, Rank0>();
+    for (key, size) in sizes {
+        let at = shape.position(key).expect("the dim is in the set");
+        shape.unify(at, *size, Some(Location::caller()))?;
+    }
+    shape.check_all_given(some)
+}
+
 /// The product of the sizes of the dims `F`, which are among the dims `D`.
-fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
+#[track_caller]
+fn fan<D: SizedDims, F: DimList>(dims: &D, fan: &F) -> Result<f64, DimError> {
     let sizes = sizes(dims)?;
+    check_given::<D>(&sizes, fan)?;
     let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(1, |&(_, size)| size);
     Ok(F::KEYS.as_slice().iter().map(|key| of(key) as f64).product())
 }
@@ -100,8 +116,8 @@ macro_rules! by_fan_in {
         ///
         /// # Panics
         ///
-        /// If a dim has no size, its prime has another size, or the tensor does not fit into
-        /// memory.
+        /// If a dim has no size or is given two sizes, its prime has another size, or the tensor
+        /// does not fit into memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
@@ -134,8 +150,8 @@ macro_rules! by_both {
         ///
         /// # Panics
         ///
-        /// If a dim has no size, its prime has another size, or the tensor does not fit into
-        /// memory.
+        /// If a dim has no size or is given two sizes, its prime has another size, or the tensor
+        /// does not fit into memory.
         #[panicking_twin]
         pub fn $try_name<$($bounds)*>(
             dims: D,
@@ -205,17 +221,18 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ///
 /// # Panics
 ///
-/// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
+/// If a dim has no size or is given two sizes, its prime has another size, or the tensor does not
+/// fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
 pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
 -> Result<Named<T, D::Set>, DimError> {
-    let _ = rows; // Only its type is needed.
+    let sizes = sizes(&dims)?;
+    check_given::<D>(&sizes, &rows)?;
     #[cfg(feature = "std")]
     if let Some(undrawn) = undrawn(&dims)? {
         return Ok(undrawn);
     }
-    let sizes = sizes(&dims)?;
     // Checks that the products below do not overflow.
     volume::<T>(&sizes)?;
     let is_row = |at: usize| F::KEYS.as_slice().iter().any(|key| key.same(&sizes[at].0));

@@ -158,7 +158,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         // element to convert.
         return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
     }
-    let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+    let mut factors = Factors { scale: Num::ONE, operands: SmallVec::new() };
     if const { E::FACTS.memory.is_some() } {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else if expr.in_memory::<S>().is_some() {

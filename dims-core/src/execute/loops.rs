@@ -25,7 +25,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::ops::code::ReductionKind;
 use kernels::reduce::Reducer;
-use kernels::reduce::reducers::Sum;
+use kernels::reduce::reducers::{Sum, times};
 use kernels::scalar::{Element, Num};
 
 pub(crate) use crate::expr::step::{
@@ -148,7 +148,7 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
 
 /// Functions that compute the factors of a product, and the loops along which each varies.
 #[derive(Clone, Copy)]
-pub(crate) struct LoopFactors<'f, T> {
+pub(crate) struct LoopFactors<'f, T: Num> {
     /// The loops of each factor.
     pub(crate) supports: &'f dyn Fn() -> Result<Supports, DimError>,
     /// The factors, with strides along the loops.
@@ -190,10 +190,14 @@ fn contracted<A: LoopKernel<Elem: Num>>(
         return fused(product, loops, result);
     }
     let Factors { scale, operands } = (factors.factors)()?;
+    if !contract::is_moderate::<A::Elem>(scale) {
+        return fused(product, loops, result);
+    }
+    let scale = still.as_ref().map_or(scale, |still| times(scale, still.times()));
     let axes = LoopAxes { sizes: live, name };
     let data = contract::contract(operands, scale, axes, Target::new(own, live))?;
     match still {
-        Some(still) => still.sums(data, sizes, kept),
+        Some(still) => still.repeated(data, sizes, kept),
         None => Ok(data),
     }
 }
@@ -209,7 +213,7 @@ fn fused<A: LoopKernel<Elem: Num>>(
     let KeptLoops { kept, reduced, .. } = result;
     // (If the number of positions overflows, it is an error even if few of them differ.)
     result.count()?;
-    let Some(still) = Still::of_rows(rows, sizes, kept) else {
+    let Some(still) = Still::of_rows(rows, sizes, kept).filter(Still::suits::<A::Elem, Sum>) else {
         return reduced_short(product, loops, result, Sum);
     };
     let nest = Nest::reduce(&still.sizes, kept, reduced, rows);
@@ -247,7 +251,7 @@ pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
         let operands = memories.iter().zip(rows.iter());
         let operands = operands.map(|(&(elements, _), row)| factor(elements, row.into())).collect();
         let (axes, target) = (LoopAxes { sizes, name }, Target::new(result.kept, sizes));
-        return contract::contract(operands, A::Elem::ONE, axes, target).ok();
+        return contract::contract(operands, Num::ONE, axes, target).ok();
     }
     reduced_short(product, loops, result, Sum).ok()
 }

@@ -9,7 +9,7 @@ use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, note, told, told_array};
-use kernels::memory::allocate::{InParts, reserve};
+use kernels::memory::allocate::{InParts, defaults, reserve};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::{Elements, OutputSlots};
@@ -25,10 +25,7 @@ pub(crate) struct CopiedParts<T> {
 impl<T: Element> CopiedParts<T> {
     /// Starts with zeros. The parts are elements that `operand` reads.
     pub(crate) fn over_zeros(len: usize, operand: &impl LoopOperand) -> Result<Self, DimError> {
-        // If memory is short, `reserve` returns an error, but `vec!` aborts. `vec!` can get zeroed
-        // memory from the allocator, without a pass over it.
-        drop(reserve::<T>(len)?);
-        Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
+        Ok(CopiedParts { data: defaults(len)?, step: StepOfParts::of(operand) })
     }
 
     /// Copies elements along the axes `order` of the loops; the first element goes to the position

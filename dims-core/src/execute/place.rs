@@ -87,12 +87,19 @@ impl<T: Element> PlacedResult<T> {
     /// `around`; if that is `None`, the parts must fill the result.
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         S::KEYS.check_primes(|at| (sizes[at], None))?;
+        Self::padded_copy::<S, R>(sizes, around)
+    }
+
+    /// Like [`of`](PlacedResult::of), for a copy that only windows read. A dim and its prime can have
+    /// different sizes: only one of them may have padding.
+    pub(crate) fn padded_copy<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         let memory = match around {
             // Recording from sizes keeps the constant parts, which may be written before a part
             // turns out to be hollow.
             #[cfg(feature = "std")]
             None if is_heard() && kernels::memory::hollow::may_exist() => {
-                PartMemory::Filled(vec![T::default(); count::<T, S>(&sizes)?])
+                let data = kernels::memory::allocate::defaults(count::<T, S>(&sizes)?);
+                PartMemory::Filled(data.map_err(|_| too_large::<S>(&sizes))?)
             }
             None => {
                 let parts = InParts::of(count::<T, S>(&sizes)?);
@@ -152,31 +159,31 @@ impl<T: Element> PlacedResult<T> {
     ///
     /// If there are no elements around the parts, and the parts do not fill the result.
     #[track_caller]
-    pub(crate) fn finish<S: Dims, R: Rank>(self) -> Named<T, S, R> {
-        let (data, sizes) = self.elements();
-        Named::from_expr(Evaluated::of_sizes(data, &sizes))
+    pub(crate) fn finish<S: Dims, R: Rank>(self) -> Result<Named<T, S, R>, DimError> {
+        let (data, sizes) = self.elements()?;
+        Ok(Named::from_expr(Evaluated::of_sizes(data, &sizes)))
     }
 
     /// The elements of the result, and its axes.
     #[track_caller]
-    pub(crate) fn finish_with_axes(self) -> (Buffer<T>, SmallVec<[Axis; 8]>) {
+    pub(crate) fn finish_with_axes(self) -> Result<(Buffer<T>, SmallVec<[Axis; 8]>), DimError> {
         let axes =
             self.sizes.iter().zip(&self.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        (self.elements().0, axes)
+        Ok((self.elements()?.0, axes))
     }
 
     #[track_caller]
-    fn elements(self) -> (Buffer<T>, Sizes) {
+    fn elements(self) -> Result<(Buffer<T>, Sizes), DimError> {
         let data = match self.memory {
             PartMemory::New(parts) => finish_parts(parts),
             PartMemory::Filled(data) => data,
             #[cfg(feature = "std")]
             PartMemory::Hollow(around) => {
                 let len = self.sizes.iter().product();
-                return (self.step.finish_hollow(len, around), self.sizes);
+                return Ok((self.step.finish_hollow(len, around)?, self.sizes));
             }
         };
-        (self.step.finish(data), self.sizes)
+        Ok((self.step.finish(data), self.sizes))
     }
 }
 

@@ -34,7 +34,7 @@ use twins::panicking_twin;
 pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, product_dims, reduce, reduced_in};
 pub(crate) use cosine::cosine;
-pub(crate) use sum::{TwoFactors, contracted_but, is_product, sum, sum_of_factors};
+pub(crate) use sum::{TwoFactors, contracted_but, factors_of, is_product, sum, sum_of_factors};
 
 /// The result of reducing a tensor `A`: a tensor of `U` with the remaining dims `X`.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;

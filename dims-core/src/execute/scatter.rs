@@ -1,7 +1,7 @@
 //! Scatter: elements written to computed positions of a result.
 
 use crate::error::DimError;
-use crate::execute::place::filled;
+use crate::execute::place::{count, filled};
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::index::ComputedIndex;
@@ -19,6 +19,7 @@ use core::marker::PhantomData;
 use kernels::load::gather::IndexedAxis;
 use kernels::loops::axes::Sizes;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::ops::{Add, BinaryOp, Replace};
 use kernels::scalar::{IndexInt, Num};
 use smallvec::SmallVec;
@@ -83,7 +84,18 @@ where
     };
     let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
     Y::KEYS.check_primes(|at| (sizes[at], None))?;
-    let mut out = Evaluated::<E::Elem, Y>::of_sizes(filled::<E::Elem, Y>(&sizes, fill)?, &sizes);
+    let name = if last_stays { "scatter" } else { "scatter_add" };
+    check_unrecorded(&index.expr, name)?;
+    let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
+    let scope = step.scope();
+    // (When recording from sizes, nothing is computed.)
+    let is_hollow = scope.is_some();
+    let data = match is_hollow {
+        true => Destination::of_step(count::<E::Elem, Y>(&sizes)?).from_fn(|_| fill)?,
+        false => filled::<E::Elem, Y>(&sizes, fill)?,
+    };
+    drop(scope);
+    let mut out = Evaluated::<E::Elem, Y>::of_sizes(data, &sizes);
     // Scattered dims have stride 0: the index moves the position instead.
     let mut axes = V::Axes::filled(Axis::default());
     for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
@@ -101,17 +113,19 @@ where
         origin: None,
     };
     let order = ScatterLoops::<V, D>::ORDER.as_slice();
-    let name = if last_stays { "scatter" } else { "scatter_add" };
-    check_unrecorded(&index.expr, name)?;
-    let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
     let mut step_of_sum = StepOfSum::default();
-    let is_hollow = step.scope().is_some();
     if step.is_some() {
         if last_stays {
             check_unrecorded(&value.expr, name)?;
         }
         let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
         let indices = evaluate_unrecorded::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
+        if !shape.sizes().contains(&0)
+            && let Some(index) = indices.iter().find(|index| index.to_position(places).is_none())
+        {
+            let what = format!("dim `{}`", into.name);
+            return Err(DimError::OutOfBounds { what, index: index.to_i128(), size: places, origin: None });
+        }
         let offsets = indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
         let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
         step_of_sum = step.scattered(&strides, (offsets, along.as_slice()), last_stays.then_some(order));
@@ -120,7 +134,6 @@ where
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, E::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
-    // (When recording from sizes, nothing is computed.)
     if !is_hollow {
         place.update_in(order, value.expr, op, None)?;
     }

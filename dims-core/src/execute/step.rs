@@ -4,9 +4,10 @@
 //! the result as a tensor. It handles no memory, plans or derivatives.
 
 use crate::error::{DimError, list_sizes, no_derivative, no_own_derivative};
+use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
 use crate::plan::axes::{AxisList, check_primes_of};
-use crate::plan::shape::volume;
+use crate::plan::shape::{Shape, volume};
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::Computable;
@@ -43,6 +44,8 @@ pub(crate) struct RowBlocks<T> {
     sizes: Sizes,
     /// The position of the dim in that order.
     at: usize,
+    /// Whether the dim is one of several: see [`one_of_several`](RowBlocks::one_of_several).
+    one_of_several: bool,
 }
 
 impl<T: Element> RowBlocks<T> {
@@ -50,11 +53,34 @@ impl<T: Element> RowBlocks<T> {
     pub(crate) fn of<A: Computable<Elem = T>>(tensor: A, dim: DimInfo<'_>) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
-        let axis = position(&shape, dim);
-        let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+        Self::of_shape(tensor, &shape, dim)
+    }
+
+    /// Like [`of`](RowBlocks::of), for an operator that changes the sizes of several dims, one after
+    /// the other. Before the last one, a dim and its prime can have different sizes, so the operator
+    /// checks only its last result. All operands must have sizes.
+    #[track_caller]
+    pub(crate) fn one_of_several<A: Computable<Elem = T>>(
+        tensor: A,
+        dim: DimInfo<'_>,
+    ) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let shape = tensor.unchecked_shape()?;
+        Ok(RowBlocks { one_of_several: true, ..Self::of_shape(tensor, &shape, dim)? })
+    }
+
+    #[track_caller]
+    fn of_shape<S: Dims, R: Rank, E: Expr<Elem = T>>(
+        tensor: Named<T, S, R, E>,
+        shape: &Shape,
+        dim: DimInfo<'_>,
+    ) -> Result<Self, DimError> {
+        let axis = position(shape, dim);
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
         let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-        Ok(RowBlocks { data, sizes: shape.sizes_in(order).into_iter().collect(), at })
+        let data = evaluate::<S, R, _>(tensor.expr, shape, order)?;
+        let sizes = shape.sizes_in(order).into_iter().collect();
+        Ok(RowBlocks { data, sizes, at, one_of_several: false })
     }
 
     /// The number of blocks.
@@ -81,7 +107,9 @@ impl<T: Element> RowBlocks<T> {
         len: usize,
     ) -> Result<Named<T, S, R>, DimError> {
         self.sizes[self.at] = len;
-        check_primes_of::<S, R>(&self.sizes)?;
+        if !self.one_of_several {
+            check_primes_of::<S, R>(&self.sizes)?;
+        }
         let result = match execute(kind, &mut [&mut self.data]) {
             Err(DimError::TooLarge { .. }) => return Err(self.too_large::<S, R>()),
             result => result?.next(),

@@ -3,10 +3,10 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::DimError;
 use crate::execute::order::{OrderList, Ordering};
-use crate::execute::reduce::{contracted_but, is_product, product_dims, reduced_in};
+use crate::execute::reduce::{contracted_but, factors_of, is_product, product_dims, reduced_in};
 use crate::execute::written::written;
+use crate::expr::Expr;
 use crate::expr::step::{ExprStep, is_heard};
-use crate::expr::{Expr, Factors};
 use crate::plan::axes::AxisList;
 use crate::plan::direct::Roles;
 use crate::plan::explain;
@@ -122,9 +122,9 @@ where
     }
     let mut target = unchecked::places(places, strides, sizes, kept);
     let order = Order::from_slice(target.order());
-    if let Some((_, still)) = is_product::<S, R, _>(expr, &shape, &order) {
-        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-        expr.factors::<S, R>(&shape, &mut factors)?;
+    if let Some((_, still)) = is_product::<S, R, _>(expr, &shape, &order)
+        && let Some(factors) = factors_of::<S, R, _>(expr, &shape)?
+    {
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let sums = contracted_but(&still, factors, &shape, &order, &name)?;
@@ -139,7 +139,7 @@ where
     let count = shape.volume(reduced, 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
-    let still = Still::of_rows(&rows, sizes, &order);
+    let still = Still::of_rows(&rows, sizes, &order).filter(Still::suits::<E::Elem, Sum>);
     let (live, len, count) = match &still {
         Some(still) => (&still.sizes[..], still.volume(kept), still.volume(reduced)),
         None => (sizes, len, count),

@@ -24,13 +24,21 @@ impl<'a> Affine<'a> {
         Affine { offset: 0, terms: SmallVec::from_iter([(dim, 1)]) }
     }
 
-    /// `self + sign * other`, if that does not overflow.
+    /// `self + sign * other`, if that does not overflow, and no dim has different sizes in the two.
     pub fn plus(mut self, sign: isize, other: Affine<'a>) -> Option<Self> {
         self.offset = self.offset.checked_add(other.offset.checked_mul(sign)?)?;
         for (dim, coefficient) in other.terms {
             let coefficient = coefficient.checked_mul(sign)?;
             match self.terms.iter_mut().find(|(own, _)| own.id == dim.id) {
-                Some((_, own)) => *own = own.checked_add(coefficient)?,
+                Some((own, sum)) => {
+                    match (own.size(), dim.size()) {
+                        // The general path reports it.
+                        (Some(first), Some(second)) if first != second => return None,
+                        (None, Some(_)) => *own = dim,
+                        _ => {}
+                    }
+                    *sum = sum.checked_add(coefficient)?;
+                }
                 None => self.terms.push((dim, coefficient)),
             }
         }

@@ -54,8 +54,12 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         = E::Kernel<'k, W>
     where
         Self: 'k;
-    const FACTS: Facts =
-        Facts { factors: E::FACTS.factors, factors_in_memory: E::FACTS.factors_in_memory, ..Facts::COMPUTED };
+    const FACTS: Facts = Facts {
+        factors: E::FACTS.factors,
+        scaled: E::FACTS.scaled,
+        factors_in_memory: E::FACTS.factors_in_memory,
+        ..Facts::COMPUTED
+    };
 
     #[inline]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {

@@ -361,7 +361,8 @@ impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
     type Open = ();
     type Kernel<'k, W: StrideKind> = Constant<T>;
-    const FACTS: Facts = Facts { factors: 0, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
+    const FACTS: Facts =
+        Facts { factors: 0, scaled: true, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, _: InLine) -> T {
@@ -395,7 +396,7 @@ impl<T: Element> Expr for Scalar<T> {
     where
         T: Num,
     {
-        factors.scale = factors.scale.mul(self.0);
+        factors.scale = factors.scale.mul(self.0.to_acc());
         Ok(())
     }
 

@@ -271,9 +271,9 @@ pub trait Expr {
 }
 
 /// The factors of a product.
-pub struct Factors<'s, T> {
+pub struct Factors<'s, T: Num> {
     /// The constant factor.
-    pub scale: T,
+    pub scale: T::Acc,
     /// The other factors.
     pub operands: SmallVec<[contract::ContractionFactor<'s, T>; 4]>,
 }
@@ -282,7 +282,7 @@ pub struct Factors<'s, T> {
 pub(crate) struct FactorLists<'s>(PhantomData<&'s ()>);
 
 impl<'s> Lists for FactorLists<'s> {
-    type Of<T: Element> = Factors<'s, T>;
+    type Of<T: Num> = Factors<'s, T>;
 }
 
 /// An operand of a product, over the loops of an expression with the dims `U` and the positional

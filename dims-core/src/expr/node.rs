@@ -130,6 +130,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         if O::IS_PRODUCT {
             Facts {
                 factors: a.factors + b.factors,
+                scaled: a.scaled || b.scaled,
                 factors_in_memory: if a.factors < 64 {
                     a.factors_in_memory | b.factors_in_memory << a.factors
                 } else {

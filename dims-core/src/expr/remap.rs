@@ -146,6 +146,10 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.inner.unify::<S, R>(&mut shape)?;
+        // Here, because a dim with a new name is no longer related to its prime.
+        if S::KEYS.has_primes() {
+            shape.unify_primes()?;
+        }
         Ok(shape)
     }
 }
@@ -174,7 +178,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
                 shape.unify(outer(shape, key), own.unwrap_or(size), origin)?;
             }
         }
-        for &(at, size) in inner.proposed() {
+        let proposed = inner.proposed().iter();
+        for (at, size) in proposed.flat_map(|&(at, size)| S::KEYS.kin_of(at).map(move |kin| (kin, size))) {
             let key = &S::KEYS.as_slice()[at];
             match self.change(key).map(|along| &along.terms[..]) {
                 None => shape.propose(outer(shape, key), size),

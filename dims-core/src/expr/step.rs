@@ -438,7 +438,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     // these.)
     let known = const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() };
     if let Some(field) =
-        field_of(DType::of::<T>(), shape.sizes(), &rows, known, &mut |writer| expr.write(writer))?
+        field_of(DType::of::<T>(), (shape.sizes(), axes), &rows, known, &mut |writer| expr.write(writer))?
     {
         return Ok(field);
     }
@@ -457,24 +457,32 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
 #[track_caller]
 fn field_of<'w>(
     dtype: Option<DType>,
-    sizes: &[usize],
+    (sizes, axes): (&[usize], &[usize]),
     rows: &Rows,
     known: bool,
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
+    // A writer takes no elements of borrowed memory and no indices if a loop is empty. But the
+    // expression may have elements although a loop along which it does not vary is empty.
+    let own = |(axis, &size): (usize, &usize)| if size == 0 && !axes.contains(&axis) { 1 } else { size };
+    let own: Vec<usize> = sizes.iter().enumerate().map(own).collect();
+    let along_all = |mut field: Field| {
+        field.sizes.copy_from_slice(sizes);
+        Some(field)
+    };
     let mut writer = Writer::new();
     let mut value = write(&mut writer);
     if writer.is_recorded() {
         writer = Writer::repeatable();
         value = write(&mut writer);
-        return finished(writer.finish_any(value, sizes, rows)).map(Some);
+        return finished(writer.finish_any(value, &own, rows)).map(along_all);
     }
     if let Some(operation) = writer.opaque_operation() {
         let is_lost = known || writer.is_traced() && dtype.is_some_and(DType::is_float);
         let names = || writer.names_of_variables();
         return if is_lost { Err(no_derivative(operation, &names())) } else { Ok(None) };
     }
-    finished(writer.finish_any(value, sizes, rows)).map(Some)
+    finished(writer.finish_any(value, &own, rows)).map(along_all)
 }
 
 /// Computes `code(tensor, value)` as a step of the recorded function. The elements are contiguous

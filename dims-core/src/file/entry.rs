@@ -111,8 +111,8 @@ impl<'f> Entry<'f> {
     ///
     /// # Errors
     ///
-    /// As for [`load`](Entry::load), but [`FileError::NotInPlace`] if the elements are not aligned,
-    /// have the byte order of another machine, or are not valid for their type.
+    /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned,
+    /// or have the byte order of another machine.
     pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }

@@ -88,13 +88,23 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
 
 /// Text from a file, for a message: escaped, and truncated if it is long.
 pub fn shortened(text: &str) -> String {
-    const MOST: usize = 60;
+    escaped(text, 60)
+}
+
+/// The text of another crate's error, for a message. It can contain text from a file, but is only
+/// truncated if it is very long, because its end can be the reason.
+pub fn reason(error: &impl ToString) -> String {
+    escaped(&error.to_string(), 200)
+}
+
+/// The first `most` characters, escaped.
+fn escaped(text: &str, most: usize) -> String {
     let mut out = String::new();
-    for c in text.chars().take(MOST) {
+    for c in text.chars().take(most) {
         // Quotes need no escaping, because messages quote with backticks.
         if matches!(c, '\'' | '"') { out.push(c) } else { out.extend(c.escape_debug()) }
     }
-    if text.chars().nth(MOST).is_some() {
+    if text.chars().nth(most).is_some() {
         out.push_str("..");
     }
     out

@@ -2,13 +2,13 @@
 
 use super::contents::{Contents, Storable};
 use super::element::{Stored, streamed};
-use super::names::shortened;
+use super::names::reason;
 use super::{AlignedBytes, Entry, FileError, npy, save};
 use crate::creation::convert::{AxisDims, CountOf};
 use crate::execute::assign::NoneLeft;
 use crate::tensors::named::Named;
 use crate::types::set::{DimsOf, Sorted};
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use ndarray::{ArrayBase, ArrayD, Data, Dimension};
 use std::io::{Cursor, Read, Write};
@@ -23,11 +23,11 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 pub(crate) const TEXT_OF: &str = "text of ";
 
 fn invalid(error: &ZipError) -> FileError {
-    FileError::format(shortened(&error.to_string()))
+    FileError::format(reason(error))
 }
 
 fn unwritable(error: &ZipError) -> FileError {
-    FileError::Unwritable { what: shortened(&error.to_string()) }
+    FileError::Unwritable { what: reason(error) }
 }
 
 /// A reader for a file, from which tensors are taken one by one.
@@ -222,7 +222,7 @@ struct Member<'r, B: AsRef<[u8]>> {
 
 impl<B: AsRef<[u8]>> Member<'_, B> {
     fn failed(&self, error: std::io::Error) -> FileError {
-        FileError::format(shortened(&format!("`{}`: {error}", self.name)))
+        FileError::format(format!("`{}`: {}", self.name, reason(&error)))
     }
 
     /// The tensor whose file begins with these bytes.

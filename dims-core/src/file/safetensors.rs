@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored, encoded};
-use super::names::{read, shortened, written};
+use super::names::{read, reason, written};
 #[cfg(feature = "npy")]
 use super::npy;
 use super::{AlignedBytes, Entry, FileError, save};
@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use ndarray::{ArrayBase, Data, Dimension};
 use safetensors::tensor::{Metadata, TensorView};
-use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
+use safetensors::{Dtype, SafeTensorError, serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -70,18 +70,40 @@ fn is_raw(dtype: Dtype) -> bool {
     matches!(dtype, F8_E4M3 | F8_E5M2 | F8_E8M0 | F8_E4M3FNUZ | F8_E5M2FNUZ)
 }
 
-fn invalid(error: &SafeTensorError) -> FileError {
-    FileError::format(shortened(&error.to_string()))
+fn unwritable(error: &SafeTensorError) -> FileError {
+    FileError::Unwritable { what: reason(error) }
 }
 
-fn unwritable(error: &SafeTensorError) -> FileError {
-    FileError::Unwritable { what: shortened(&error.to_string()) }
+/// The length of the longest header that is read: the format's limit.
+const LONGEST: u64 = 100_000_000;
+
+/// The position of the elements, and the parsed header.
+///
+/// (`SafeTensors::read_metadata` would add the length of the header to the end of the last tensor.
+/// This sum can overflow, because the header can give any end.)
+fn read_header(file: &[u8]) -> Result<(usize, Metadata), FileError> {
+    let cut = || FileError::format("the file ends before its header does");
+    let (len, rest) = file.split_first_chunk::<8>().ok_or_else(cut)?;
+    let len = u64::from_le_bytes(*len);
+    if len > LONGEST {
+        return Err(FileError::format(format!("a header of {len} bytes is too long")));
+    }
+    let (header, elements) = rest.split_at_checked(len as usize).ok_or_else(cut)?;
+    let metadata: Metadata = serde_json::from_slice(header)
+        .map_err(|error| FileError::format(format!("the header is not valid: {}", reason(&error))))?;
+    let (taken, bytes) = (metadata.data_len(), elements.len());
+    if taken != bytes {
+        let what = format!("the tensors take {taken} bytes, but the file has {bytes} after its header");
+        return Err(FileError::format(what));
+    }
+    Ok((file.len() - bytes, metadata))
 }
 
 /// A reader for a file: its bytes and its parsed header.
 pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
-    header: usize,
+    /// The position of the elements.
+    start: usize,
     metadata: Metadata,
     /// The path of the file, if it was opened from a path.
     path: Option<PathBuf>,
@@ -108,9 +130,8 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     /// If the file is not valid. The tensors in the header must cover all bytes after it exactly
     /// once.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        let (header, metadata) =
-            SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;
-        Ok(SafetensorsReader { bytes, header: size_of::<u64>() + header, metadata, path: None })
+        let (start, metadata) = read_header(bytes.as_ref())?;
+        Ok(SafetensorsReader { bytes, start, metadata, path: None })
     }
 
     /// The path of the file, if it was opened from a path.
@@ -154,7 +175,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
             return Err(FileError::Missing { tensor: tensor.into(), has, path: None }.of(path));
         };
         let (start, end) = info.data_offsets;
-        let bytes = self.bytes.as_ref().get(self.header + start..self.header + end);
+        let bytes = self.bytes.as_ref().get(self.start + start..self.start + end);
         let bytes =
             bytes.ok_or_else(|| FileError::format(format!("`{tensor}` is outside of the file")).of(path))?;
         let names = self.metadata.metadata().as_ref().and_then(|all| all.get(&names_of(tensor)));

@@ -25,8 +25,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If `whole` has a size other than the product, a size given in `parts` is not that of the
-    /// axis, or the product overflows.
+    /// If `whole` has a size other than the product, other sizes do not match, or the product
+    /// overflows.
     #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
@@ -46,7 +46,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         sizes.drain(parts);
         whole.info().unify(size, None)?;
         sizes.insert(first, size);
-        Ok(self.with_axes(&sizes))
+        self.with_axes(&sizes)
     }
 
     /// Splits one axis into the dims `parts`, the last one fastest. One of their sizes may be
@@ -55,8 +55,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// # Panics
     ///
-    /// If the sizes of `parts` do not fit the axis, more than one of them is unknown, or a size
-    /// given with `whole` is not that of the axis.
+    /// If the sizes of `parts` do not fit the axis, more than one of them is unknown, or other sizes
+    /// do not match.
     #[panicking_twin]
     pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + InPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
@@ -72,14 +72,15 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
         let own = sizes_within(whole.info().name, &parts, sizes[at], None)?;
         sizes.splice(at..=at, own);
-        Ok(self.with_axes(&sizes))
+        self.with_axes(&sizes)
     }
 
     /// The same elements with other axes, whose `sizes` are in memory order.
     #[track_caller]
-    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
+    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Result<Laid<T, N, M>, DimError> {
+        N::KEYS.check_primes(|at| (sizes[at], None))?;
         let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
-        Laid(Named::from_expr(M::with_axes::<L::Set, N::Set>(self.0.expr, order, sizes)))
+        Ok(Laid(Named::from_expr(M::with_axes::<L::Set, N::Set>(self.0.expr, order, sizes))))
     }
 }
 

@@ -29,6 +29,7 @@ macro_rules! flat {
             {
                 let origin = Some(Location::caller());
                 let sizes = sizes_of(&dims, self.count(), origin).map_err(not_so_many)?;
+                D::KEYS.check_primes(|at| (sizes[at], origin))?;
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
                 Ok(Laid::of(self, order, &sizes))
             }

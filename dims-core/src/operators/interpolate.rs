@@ -1,10 +1,10 @@
 //! Resizing dims by interpolation: `interpolate`.
 
 use crate::error::DimError;
-use crate::execute::reduce::{TensorOf, eval};
+use crate::execute::reduce::TensorOf;
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::{Binary, Expr};
-use crate::operators::rearranged::rearranged;
+use crate::operators::rearranged::{one_by_one, rearranged_in_turn};
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
@@ -14,7 +14,6 @@ use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use alloc::vec::Vec;
-use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::Real;
 use num_traits::Float;
@@ -120,24 +119,10 @@ pub(super) fn interpolated<A: Computable<Elem: Real>, D: DimList>(
     by: Interpolation,
 ) -> Result<TensorOf<A>, DimError> {
     sizes.check("size", D::KEYS.as_slice().len())?;
-    let mut tensor = eval(tensor)?;
-    let (mut at, mut failed) = (0, None);
-    dims.each(|dim| {
-        let len = sizes.at(at);
-        at += 1;
-        if failed.is_none() {
-            match resized(&tensor, dim, len, by) {
-                Ok(next) => tensor = next,
-                Err(error) => failed = Some(error),
-            }
-        }
-    });
-    // (Inside the closure, `Location::caller` would return a line of this file.)
-    let origin = Some(Location::caller());
-    failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
+    one_by_one(tensor, dims, |tensor, dim, at| resized(tensor, dim, sizes.at(at), by))
 }
 
-/// The tensor, interpolated to `len` elements along one dim.
+/// The tensor, interpolated to `len` elements along one of the dims of [`one_by_one`].
 #[track_caller]
 fn resized<T: Real, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
@@ -145,7 +130,7 @@ fn resized<T: Real, S: Dims, R: Rank>(
     len: usize,
     by: Interpolation,
 ) -> Result<Named<T, S, R>, DimError> {
-    let shape = tensor.unified_shape()?;
+    let shape = tensor.unchecked_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
     if size == 0 && len > 0 {
@@ -156,7 +141,7 @@ fn resized<T: Real, S: Dims, R: Rank>(
     let tap = |tap: usize| -> Result<_, DimError> {
         let from =
             |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);
-        let moved = rearranged(tensor, dim, |_| Ok(len), from, T::ZERO)?;
+        let moved = rearranged_in_turn(tensor, dim, |_| Ok(len), from, T::ZERO)?;
         let weight = |at: usize| {
             T::from(by.taps(at, size, len)[tap].1).expect("an `f64` can be rounded to any float type")
         };
@@ -174,10 +159,10 @@ fn resized<T: Real, S: Dims, R: Rank>(
     }
 }
 
-/// Evaluates an expression.
+/// Evaluates an expression of the tensors in [`resized`].
 #[track_caller]
 fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
     let sum: Named<T, S, R, E> = Named::from_expr(expr);
-    let shape = sum.unified_shape()?;
+    let shape = sum.unchecked_shape()?;
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(sum.expr, &shape)?))
 }

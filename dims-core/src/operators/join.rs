@@ -393,7 +393,7 @@ impl<S: Dims> JoinSizes<S> {
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
         // (Parts do not overlap: along the joined axis, each starts where the previous one ends.)
-        Ok(out.finish())
+        out.finish()
     }
 }
 

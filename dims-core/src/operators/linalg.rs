@@ -192,7 +192,7 @@ pub trait LinearAlgebra: Computable {
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend_from_slice(&steps[new.len()..]);
         out.put::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, 0, &strides)?;
-        Ok(out.finish())
+        out.finish()
     }
 
     /// The lower triangle, with zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`.

@@ -1,10 +1,16 @@
 //! Moves the elements of a tensor to other positions along a dim.
 
 use crate::error::DimError;
-use crate::execute::reduce::TensorOf;
+use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::RowBlocks;
+use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
+use core::panic::Location;
+use kernels::scalar::Element;
 use kernels::step::moves::MoveRows;
 
 /// Changes the size of a tensor along a dim from `size` to `len(size)`. The new element at `at` is
@@ -17,12 +23,62 @@ pub(super) fn rearranged<A: Computable>(
     from: impl Fn(usize, usize) -> Option<usize>,
     fill: A::Elem,
 ) -> Result<TensorOf<A>, DimError> {
-    let mut blocks = RowBlocks::of(tensor, dim)?;
+    moved(RowBlocks::of(tensor, dim)?, dim, len, from, fill)
+}
+
+/// Like [`rearranged`], for one of the dims of [`one_by_one`].
+#[track_caller]
+pub(super) fn rearranged_in_turn<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    dim: DimInfo<'_>,
+    len: impl FnOnce(usize) -> Result<usize, DimError>,
+    from: impl Fn(usize, usize) -> Option<usize>,
+    fill: T,
+) -> Result<Named<T, S, R>, DimError> {
+    moved(RowBlocks::one_of_several(tensor, dim)?, dim, len, from, fill)
+}
+
+#[track_caller]
+fn moved<T: Element, S: Dims, R: Rank>(
+    mut blocks: RowBlocks<T>,
+    dim: DimInfo<'_>,
+    len: impl FnOnce(usize) -> Result<usize, DimError>,
+    from: impl Fn(usize, usize) -> Option<usize>,
+    fill: T,
+) -> Result<Named<T, S, R>, DimError> {
     let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
     let len = len(size)?;
     dim.resized().unify(len, None)?;
-    blocks.check_volume::<A::Dims, A::Rank>(len)?;
+    blocks.check_volume::<S, R>(len)?;
     let len_of_rows = if outer * inner == 0 { 0 } else { len };
-    let sources = blocks.table::<A::Dims, A::Rank, _>(len, (0..len_of_rows).map(|at| from(at, size)))?;
+    let sources = blocks.table::<S, R, _>(len, (0..len_of_rows).map(|at| from(at, size)))?;
     blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
+}
+
+/// Changes the sizes of dims one after the other. `resized` gets the tensor so far, the dim, and its
+/// position among `dims`. Only the result must have the same size for a dim and its prime.
+#[track_caller]
+pub(super) fn one_by_one<A: Computable>(
+    tensor: A,
+    dims: &impl DimList,
+    mut resized: impl FnMut(&TensorOf<A>, DimInfo<'_>, usize) -> Result<TensorOf<A>, DimError>,
+) -> Result<TensorOf<A>, DimError> {
+    let mut tensor = eval(tensor)?;
+    let (mut at, mut failed) = (0, None);
+    dims.each(|dim| {
+        if failed.is_none() {
+            match resized(&tensor, dim, at) {
+                Ok(next) => tensor = next,
+                Err(error) => failed = Some(error),
+            }
+        }
+        at += 1;
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    // (Inside the closure, `Location::caller` would return a line of this file.)
+    let result: TensorOf<A> = Named::from_expr(tensor.expr.with_origin(Some(Location::caller())));
+    result.unified_shape()?;
+    Ok(result)
 }

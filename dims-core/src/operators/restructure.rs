@@ -442,11 +442,12 @@ pub trait Restructure: Computable {
         shape.check_given(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
         let sizes = crate::bind::split::sizes_within(info.name, &parts, size, origin)?;
-        let mut step = 1;
+        let mut step: isize = 1;
         let mut terms = SmallVec::new();
         for (&key, &size) in P::KEYS.as_slice().iter().zip(&sizes).rev() {
             terms.push((key, step, Some(size)));
-            step *= size as isize;
+            // This can only overflow if another size is 0, so that there are no elements.
+            step = step.wrapping_mul(size as isize);
         }
         let along = Along { offset: 0, inner: Some(size), terms };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))

@@ -3,11 +3,11 @@
 
 use crate::error::DimError;
 use crate::execute::place::added_up;
-use crate::execute::reduce::{TensorOf, eval};
+use crate::execute::reduce::TensorOf;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
 use crate::operators::interpolate::{Interpolation, interpolated};
-use crate::operators::rearranged::rearranged;
+use crate::operators::rearranged::{one_by_one, rearranged, rearranged_in_turn};
 use crate::operators::restructure::Remapped;
 use crate::operators::window::{PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
@@ -169,12 +169,7 @@ pub trait Rearranging: AsTensor {
                 None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
             };
         }
-        let mut padded_dims = eval(tensor)?;
-        let mut failed = None;
-        dims.each(|dim| {
-            if failed.is_some() {
-                return;
-            }
+        one_by_one(tensor, &dims, |tensor, dim, _| {
             let len = |size: usize| match size {
                 0 if before > 0 || after > 0 => {
                     let what = format!("no elements to pad dim `{}` of size 0 with", dim.name);
@@ -183,14 +178,8 @@ pub trait Rearranging: AsTensor {
                 size => longer(dim.name, size),
             };
             let from = |at: usize, size: usize| padded(at as isize - before as isize, size, &pad);
-            match rearranged(&padded_dims, dim, len, from, Default::default()) {
-                Ok(tensor) => padded_dims = tensor,
-                Err(error) => failed = Some(error),
-            }
-        });
-        // (Inside the closure, `Location::caller` would return a line of this file.)
-        let origin = Some(Location::caller());
-        failed.map_or_else(|| Ok(Named::from_expr(padded_dims.expr.with_origin(origin))), Err)
+            rearranged_in_turn(tensor, dim, len, from, Default::default())
+        })
     }
 
     /// Repeats the tensor `times` times along a dim: `out[i] = x[i mod n]`, like NumPy's `tile`.
@@ -248,14 +237,8 @@ pub trait Rearranging: AsTensor {
     {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = eval(self)?;
-        let (mut at, mut failed) = (0, None);
-        dims.each(|dim| {
+        one_by_one(self, &dims, |tensor, dim, at| {
             let wanted = sizes.at(at);
-            at += 1;
-            if failed.is_some() {
-                return;
-            }
             let len = |size: usize| match size {
                 0 if wanted > 0 => Err(DimError::Shape {
                     what: format!("no elements to interpolate along dim `{}` of size 0", dim.name),
@@ -263,13 +246,8 @@ pub trait Rearranging: AsTensor {
                 _ => Ok(wanted),
             };
             let from = |at: usize, size: usize| Some((at as u128 * size as u128 / wanted as u128) as usize);
-            match rearranged(&tensor, dim, len, from, Default::default()) {
-                Ok(next) => tensor = next,
-                Err(error) => failed = Some(error),
-            }
-        });
-        let origin = Some(Location::caller());
-        failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
+            rearranged_in_turn(tensor, dim, len, from, Default::default())
+        })
     }
 
     /// Resizes dims, computing each element from those near its position, as [`Interpolation`]

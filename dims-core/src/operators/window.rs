@@ -16,6 +16,7 @@ use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::Dyn;
 use alloc::string::String;
 use kernels::error::Plural;
+use kernels::loops::axes::Sizes;
 use smallvec::SmallVec;
 
 /// One number for all dims, such as `2`, or one for each, such as `(2, 1)` or `[2, 1]`.
@@ -288,25 +289,29 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
+/// Places the elements of an expression in `out(sizes)`.
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     placings: &[Placing],
-    fill: E::Elem,
+    out: impl FnOnce(Sizes) -> Result<PlacedResult<E::Elem>, DimError>,
 ) -> Result<PlacedResult<E::Elem>, DimError> {
     let keys = S::KEYS.as_slice();
     let placing =
         |axis: usize| placings.iter().find(|own| keys.get(axis).is_some_and(|key| key.same(&own.dim)));
     let axes = 0..shape.sizes().len();
     let sizes = axes.clone().map(|axis| placing(axis).map_or(shape.size(axis), |placing| placing.len));
-    let mut out = PlacedResult::of::<S, R>(sizes.collect(), Some(fill))?;
+    let mut out = out(sizes.collect())?;
     let mut strides = Strides::from(out.strides());
     let mut start = 0;
     for axis in axes {
         if let Some(placing) = placing(axis) {
             start += placing.start * strides[axis] as usize;
-            strides[axis] *= placing.step as isize;
+            // With only one position, the step is not used, and may not fit into `isize`.
+            if shape.size(axis) > 1 {
+                strides[axis] *= placing.step as isize;
+            }
         }
     }
     out.put::<S, R, E>(expr, shape, start, &strides)?;
@@ -322,11 +327,12 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     placings: &[Placing],
     fill: E::Elem,
 ) -> Result<Named<E::Elem, S, R>, DimError> {
-    Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
+    let out = |sizes| PlacedResult::of::<S, R>(sizes, Some(fill));
+    place::<S, R, E>(expr, shape, placings, out)?.finish()
 }
 
 /// Like [`placed`], viewed along the dims of `changes`. The size of a padded dim may differ from
-/// its static size.
+/// its static size and from the size of its prime.
 pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -334,7 +340,8 @@ pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     fill: E::Elem,
     changes: &Changes,
 ) -> Result<Keyed<E::Elem>, DimError> {
-    let (data, axes) = place::<S, R, E>(expr, shape, placings, fill)?.finish_with_axes();
+    let out = |sizes| PlacedResult::padded_copy::<S, R>(sizes, Some(fill));
+    let (data, axes) = place::<S, R, E>(expr, shape, placings, out)?.finish_with_axes()?;
     let (named, positional) = axes.split_at(S::KEYS.as_slice().len());
     let named = S::KEYS.as_slice().iter().copied().zip(named.iter().copied());
     Ok(Keyed::new(data, named, positional.into(), changes))

@@ -132,7 +132,7 @@ impl Shape {
     }
 
     /// Proposes a size for the `at`th dim, which [`finish`](Shape::finish) uses if the dim has no
-    /// other. The smallest proposal wins.
+    /// other. The smallest proposal for a dim or one of its primes wins.
     pub fn propose(&mut self, at: usize, size: usize) {
         self.proposed.push((at, size));
     }
@@ -143,8 +143,8 @@ impl Shape {
     }
 
     /// Gives each dim without a size the size of its prime or of the dim that it is a prime of, its
-    /// static size, or the smallest proposed size. An error if a dim has none of these, or if a dim
-    /// and its prime have different sizes.
+    /// static size, or the smallest size proposed for one of these dims. An error if a dim has none
+    /// of these, or if a dim and its prime have different sizes.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
         if self.keys.has_primes() {
@@ -155,7 +155,7 @@ impl Shape {
 
     /// Checks that dims and their primes have the same size. If only some of them have one, gives
     /// it to the others.
-    fn unify_primes(&mut self) -> Result<(), DimError> {
+    pub(crate) fn unify_primes(&mut self) -> Result<(), DimError> {
         self.keys.check_primes(|at| self.known(at))?;
         for at in 0..self.named_len() {
             if self.sizes[at] == UNSIZED
@@ -168,9 +168,11 @@ impl Shape {
     }
 
     fn set_unsized(&mut self) -> Result<(), DimError> {
-        for (at, (key, size)) in self.keys.as_slice().iter().zip(&mut self.sizes).enumerate() {
+        let keys = self.keys.as_slice();
+        for (key, size) in keys.iter().zip(&mut self.sizes) {
             if *size == UNSIZED {
-                let proposed = || self.proposed.iter().filter(|own| own.0 == at).map(|own| own.1).min();
+                let of_kin = self.proposed.iter().filter(|own| keys[own.0].is_kin(key));
+                let proposed = || of_kin.map(|own| own.1).min();
                 *size = key.fixed.or_else(proposed).ok_or(DimError::Unsized { dim: key.name })?;
             }
         }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::{AxisSet, Order, Sizes};
 use kernels::loops::rows::Rows;
 use kernels::memory::allocate::reserve;
+use kernels::reduce::Reducer;
 use kernels::reduce::reducers::times;
 use kernels::scalar::Num;
 
@@ -60,6 +61,12 @@ impl Still {
     /// The number of times that each element counts in the reduction.
     pub(crate) fn times(&self) -> usize {
         self.times
+    }
+
+    /// Whether `Q`, run over the remaining loops, loses no precision. If its results are rounded,
+    /// multiplying them by the number of times would round them again.
+    pub(crate) fn suits<T, Q: Reducer<T>>(&self) -> bool {
+        self.times == 1 || !Q::ROUNDS
     }
 
     /// Turns sums over the remaining loops into sums over all loops. Both are contiguous in the

@@ -239,8 +239,9 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// On the same number of threads, the result has the same bits as that of the function if the
     /// axes of the inputs are stored in the recorded order. The exceptions are some sums of
-    /// products, and sums in programs with dynamic dims, which may be rounded differently. Inputs
-    /// in another order are copied first, so their sums may be rounded differently.
+    /// products, layer norms in half precision, and sums in programs with dynamic dims, which may
+    /// be rounded differently. Inputs in another order are copied first, so their sums may be
+    /// rounded differently.
     ///
     /// # Errors
     ///

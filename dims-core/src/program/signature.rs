@@ -199,6 +199,8 @@ impl PartialEq for RecordedSetting {
 
 pub(super) trait SettingValue: Send + Sync {
     fn as_any(&self) -> &dyn Any;
+    /// Whether both are equal, or both are unequal to themselves, as NaN is. `Debug` must also
+    /// write both in the same way (only the text is in a saved program), so 0.0 and -0.0 differ.
     fn is_same(&self, other: &dyn Any) -> bool;
     fn describe(&self) -> String;
 }
@@ -209,12 +211,28 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
     }
 
     fn is_same(&self, other: &dyn Any) -> bool {
-        other.downcast_ref::<X>().is_some_and(|other| other == self)
+        let Some(other) = other.downcast_ref::<X>() else { return false };
+        let equal = |a: &X, b: &X| a == b;
+        let is_equal = equal(self, other);
+        if is_equal && equals_only_itself(self) {
+            return true;
+        }
+        let is_same = is_equal || !equal(self, self) && !equal(other, other);
+        is_same && self.describe() == other.describe()
     }
 
     fn describe(&self) -> String {
         format!("{self:?}")
     }
+}
+
+/// Whether the value is a number or a `bool` that equals no other one. For most calls, this avoids
+/// writing the values as text.
+fn equals_only_itself(value: &dyn Any) -> bool {
+    value.downcast_ref::<f64>().is_some_and(|number| *number != 0.0)
+        || value.downcast_ref::<f32>().is_some_and(|number| *number != 0.0)
+        || value.is::<usize>()
+        || value.is::<bool>()
 }
 
 fn input(path: &InputPath) -> String {

@@ -70,13 +70,13 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     fn with_new_axis<M: Dims>(&self, at: usize, new: DimInfo<'_>) -> Result<Stream<T, M, D>, DimError> {
         new.unify(1, None)?;
-        let out = self.silently_with_axis(at);
+        let out = self.silently_with_axis(at)?;
         out.note(CostClass::Free, || format!("new_axis({})", new.name), || vec![self.shape()]);
         Ok(out)
     }
 
     /// Inserts an axis without recording an operation.
-    pub(super) fn silently_with_axis<M: Dims>(&self, at: usize) -> Stream<T, M, D> {
+    pub(super) fn silently_with_axis<M: Dims>(&self, at: usize) -> Result<Stream<T, M, D>, DimError> {
         let mut axes: Axes = self.data.axes().into();
         axes.insert(at, Axis::new(1, 0));
         Stream::from_shared(self.data.with_axes(0, axes))
@@ -122,7 +122,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             return Err(DimError::Shape { what });
         }
         axes[at] = Axis::new(size, 0);
-        let out = Stream::<T, N::Axes, N::Data>::from_shared(self.data.with_axes(0, axes));
+        let out = Stream::<T, N::Axes, N::Data>::from_shared(self.data.with_axes(0, axes))?;
         let cost = if Self::is_data(one) { CostClass::CloseToFree } else { CostClass::Free };
         out.note(cost, || format!("broadcast({}, {})", from.name, to.name), || vec![self.shape()]);
         Ok(out)
@@ -150,7 +150,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ) -> Result<Stream<T, N::Axes, N::Data>, DimError> {
         self.check_given(&old)?;
         new.info().unify(self.data.axes()[Self::position(old)].size, None)?;
-        Ok(Stream::from_shared(self.data.clone()))
+        Stream::from_shared(self.data.clone())
     }
 }
 

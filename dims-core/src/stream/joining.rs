@@ -186,7 +186,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         }
         sizes[at] = total;
         info.resized().unify(total, None)?;
-        Ok(Stream::from_shared(outermost(data, at, sizes)))
+        Stream::from_shared(outermost(data, at, sizes))
     }
 
     fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
@@ -223,7 +223,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         info.unify(count, None)?;
         let mut sizes: Vec<usize> = first.axes.iter().map(|axis| axis.1).collect();
         sizes.insert(at, count);
-        let out = Stream::<T, M, D>::from_shared(outermost(data, at, sizes));
+        let out = Stream::<T, M, D>::from_shared(outermost(data, at, sizes))?;
         out.note(CostClass::Free, || format!("stack({})", info.name), || vec![first]);
         Ok(out)
     }

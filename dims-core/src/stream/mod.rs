@@ -149,12 +149,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The position of the data dimension among the axes.
     const DATA: Option<usize> = L::KEYS.position(&D::KEYS.as_slice()[0]);
 
-    fn from_shared(data: SharedElements<T>) -> Self {
-        Stream { data, axes: PhantomData }
+    /// Returns an error if a dim and its prime have different sizes.
+    fn from_shared(data: SharedElements<T>) -> Result<Self, DimError> {
+        let axes = data.axes();
+        L::KEYS.check_primes(|at| (axes[at].size, None))?;
+        Ok(Stream { data, axes: PhantomData })
     }
 
-    /// Contiguous elements in the order of the axes.
-    fn from_vec(data: Vec<T>, sizes: &[usize]) -> Self {
+    /// Contiguous elements in the order of the axes: see [`from_shared`](Stream::from_shared).
+    fn from_vec(data: Vec<T>, sizes: &[usize]) -> Result<Self, DimError> {
         Stream::from_shared(SharedElements::contiguous(data, sizes))
     }
 
@@ -165,7 +168,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         tensor.unify(&mut shape)?;
         let order: Order = (0..shape.sizes().len()).collect();
         let data = evaluate_for::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
-        Ok(Stream::from_vec(data, shape.sizes()))
+        Stream::from_vec(data, shape.sizes())
     }
 
     /// The stream as a tensor for this crate's expressions, with its dims in the order of the axes.
@@ -360,7 +363,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
         shape.check_given(&data.info())?;
         let data = evaluate_for::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
         let sizes = shape.sizes_in(order);
-        Ok(Stream::from_vec(data, &sizes))
+        Stream::from_vec(data, &sizes)
     }
 }
 

@@ -72,7 +72,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             return Err(DimError::Shape { what });
         }
         let data = evaluate_for::<Y::Dims, Rank0, _>(result.expr, &shape, &order, "a stream")?;
-        let out: Stream<Y::Elem, L, D> = Stream::from_vec(data, &self.sizes());
+        let out: Stream<Y::Elem, L, D> = Stream::from_vec(data, &self.sizes())?;
         out.note(CostClass::Compute, || "pointwise".into(), || vec![self.shape()]);
         Ok(out)
     }

@@ -141,6 +141,6 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             Some(size) => sizes[at] = size,
             None => drop(sizes.remove(at)),
         }
-        Ok(Stream::from_vec(data, &sizes))
+        Stream::from_vec(data, &sizes)
     }
 }

@@ -211,7 +211,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         } else {
             SharedElements::contiguous(self.to_vec()?, sizes)
         };
-        let out = Stream::<T, M, E>::from_shared(data);
+        let out = Stream::<T, M, E>::from_shared(data)?;
         let extent = |shape: &StreamShape| shape.data.map(|at| shape.axes[at].1);
         let same = extent(&self.shape()) == extent(&out.shape());
         out.note(if same { CostClass::Free } else { CostClass::Compute }, operation, || vec![self.shape()]);

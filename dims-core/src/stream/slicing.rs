@@ -44,8 +44,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         // or given size must be the part's.
         info.resized().unify(part.size, None)?;
         axes[at] = part;
-        let sliced =
-            Stream::from_shared(self.data.with_axes(if part.size == 0 { 0 } else { offset as usize }, axes));
+        let offset = if part.size == 0 { 0 } else { offset as usize };
+        let sliced = Self::from_shared(self.data.with_axes(offset, axes))?;
         sliced.note(
             if Self::is_data(axis) { CostClass::Compute } else { CostClass::Free },
             || format!("slice({})", info.name),

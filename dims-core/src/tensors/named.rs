@@ -79,6 +79,15 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok(shape)
     }
 
+    /// Like [`unified_shape`](Named::unified_shape), for intermediate results of an operator that
+    /// changes the sizes of several dims: a dim and its prime can have different sizes. All operands
+    /// must have sizes.
+    pub(crate) fn unchecked_shape(&self) -> Result<Shape, DimError> {
+        let mut shape = Shape::new::<S, R>();
+        self.expr.unify::<S, R>(&mut shape)?;
+        Ok(shape)
+    }
+
     /// Unifies the sizes of the operands in `shape`, which must be new.
     #[inline]
     pub(crate) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {

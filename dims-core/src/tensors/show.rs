@@ -55,17 +55,7 @@ fn dims<S: Dims>(sizes: &[usize]) -> String {
 /// Writes elements with their `Debug`. (ndarray's own `Debug` adds shape and strides, which the
 /// dims make redundant.)
 pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // Width and precision are applied here, to the elements. `Shown` ignores them, because a
-    // precision would truncate its text.
-    let shown = view.map(|element| {
-        Shown(match (f.width(), f.precision()) {
-            (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
-            (None, Some(precision)) => format!("{element:.precision$?}"),
-            (Some(width), None) => format!("{element:width$?}"),
-            (None, None) => format!("{element:?}"),
-        })
-    });
-    fmt::Display::fmt(&shown, f)
+    fmt::Display::fmt(&view.map(|&element| Shown(element)), f)
 }
 
 /// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated
@@ -84,12 +74,19 @@ impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Displa
     }
 }
 
-#[derive(Clone)]
-struct Shown(String);
+/// An element whose `Display` is its `Debug` with the width and the precision of the tensor's.
+#[derive(Clone, Copy)]
+struct Shown<T>(T);
 
-impl fmt::Display for Shown {
+impl<T: fmt::Debug> fmt::Display for Shown<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let Shown(element) = self;
+        match (f.width(), f.precision()) {
+            (Some(width), Some(precision)) => write!(f, "{element:width$.precision$?}"),
+            (None, Some(precision)) => write!(f, "{element:.precision$?}"),
+            (Some(width), None) => write!(f, "{element:width$?}"),
+            (None, None) => write!(f, "{element:?}"),
+        }
     }
 }
 

@@ -139,13 +139,15 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// As for [`put`](Checkpoint::put); and if there already is an optimizer with this name, or if
-    /// its moments do not fit into memory.
+    /// As for [`put`](Checkpoint::put); if there already is an optimizer with this name; if a
+    /// number of steps depends on inputs of a recorded function; or if the moments do not fit into
+    /// memory.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
         name: &str,
         optimizer: &O,
     ) -> Result<&mut Self, FileError> {
+        optimizer.state().check_taken("put_optimizer")?;
         self.file.note(&state_of(name), &described(optimizer))?;
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (parameter, steps) in optimizer.state().behind() {

@@ -82,6 +82,21 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
+/// Whether the constant factor of a product may multiply the sum instead of each product.
+///
+/// If it is very large or small, the sum without it may be outside the range of the type although
+/// the sum with it is not. The fourth power must be within the range, so the magnitude of a moderate
+/// `f32` is between about `2^-37` and `2^32`. Integers wrap around, so all of them are moderate.
+pub fn is_moderate<T: Num>(scale: T::Acc) -> bool {
+    if !T::DIVIDES_BY_ZERO {
+        return true;
+    }
+    let square = scale.mul(scale);
+    let fourth = square.mul(square);
+    // (For an infinity or NaN, the difference is NaN.)
+    fourth != T::Acc::ZERO && fourth.sub(fourth) == T::Acc::ZERO
+}
+
 /// A matrix with at least this many elements is so large that reading it from memory dominates its
 /// product with a vector. Such a product has its own kernel.
 const FAR: usize = 1 << 16;
@@ -195,10 +210,12 @@ compiled! {
     /// `scale` times the product of the operands, summed over all axes that the target does not
     /// keep. No axis may be empty. Along each axis of more than one element, at least one operand
     /// must vary. Returns the elements if the target is new memory, otherwise an empty vector.
+    ///
+    /// `scale` multiplies the sums; see [`is_moderate`].
     #[track_caller]
     pub fn contract<'f, 'l, 't, T: Num>(
         operands: ContractionFactors<'f, T>,
-        scale: T,
+        scale: <T as Num>::Acc,
         axes: LoopAxes<'l>,
         target: Target<'t, T>,
     ) -> Result<Vec<T>, Error> {
@@ -216,7 +233,7 @@ compiled! {
         axes: LoopAxes<'l>,
         target: Target<'t, T>,
     ) -> Result<Vec<T>, Error> {
-        contraction(operands.into_iter().collect(), T::ONE, axes, target)
+        contraction(operands.into_iter().collect(), Num::ONE, axes, target)
     }
 }
 
@@ -241,7 +258,7 @@ compiled! {
 #[track_caller]
 fn contraction<T: Num>(
     operands: ContractionFactors<'_, T>,
-    scale: T,
+    scale: T::Acc,
     axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
@@ -252,8 +269,8 @@ fn contraction<T: Num>(
     }
     let (a, b) = last_pair(operands, axes, target.order())?;
     let mut data = pair(a, b, axes, &mut target)?;
-    if scale != T::ONE {
-        target.scale(&mut data, scale, axes.sizes)?;
+    if scale != T::Acc::ONE {
+        target.scale(&mut data, T::from_acc(scale), axes.sizes)?;
     }
     Ok(data)
 }
@@ -289,7 +306,7 @@ fn last_pair<'a, T: Num>(
 #[track_caller]
 fn through_accumulator<T: Num>(
     operands: &[ContractionFactor<'_, T>],
-    scale: T,
+    scale: T::Acc,
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, Error> {

@@ -215,20 +215,17 @@ impl IndexedAxis {
     }
 
     fn describe(&self) -> String {
-        let names = (self.names)().into_iter();
-        match self.dim {
-            Some(dim) => computed(format!("dim `{dim}`"), names),
-            None => computed_axis(self.axis, names),
-        }
+        computed_axis((self.dim, self.axis), (self.names)().into_iter())
     }
 }
 
-/// Describes an axis in an error. The index along it is computed from the dims `names`.
-pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
-    computed(format!("axis {axis}"), names)
-}
-
-fn computed<'n>(what: String, names: impl Iterator<Item = &'n str>) -> String {
+/// Describes an axis in an error, by its dim or by its position. The index along it is computed
+/// from the dims `names`.
+pub fn computed_axis<'n>((dim, axis): (Option<&str>, usize), names: impl Iterator<Item = &'n str>) -> String {
+    let what = match dim {
+        Some(dim) => format!("dim `{dim}`"),
+        None => format!("axis {axis}"),
+    };
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     match names.len() {
         0 => what,

@@ -262,10 +262,10 @@ impl Nest {
         let depth = self.depth();
         *self.packed.1 = vec![0; self.strides.len()];
         for (row, packed) in self.strides.chunks_exact(depth).zip(self.packed.1.chunks_exact_mut(depth)) {
-            let mut step = 1;
+            let mut step: isize = 1;
             for at in (0..depth).rev().filter(|&at| row[at] != 0) {
                 packed[at] = step;
-                step *= self.sizes[at] as isize;
+                step = step.wrapping_mul(self.sizes[at] as isize);
             }
         }
     }
@@ -532,5 +532,14 @@ mod tests {
                 sizes.iter().scan(0, |end: &mut usize, &part| Some(core::mem::replace(end, *end + part)));
             assert!(cut.iter().zip(ends).all(|(part, start)| part.offsets[0] == start as isize));
         }
+    }
+
+    #[test]
+    fn strides_of_packed_operands_may_overflow_if_they_are_empty() {
+        let sizes = [2, 0, (1 << (usize::BITS - 7)) + 1, 64];
+        let mut rows = Rows::new(sizes.len());
+        rows.push().copy_from_slice(&[isize::MIN + 64, 128, 64, 1]);
+        let nest = Nest::reduce(&sizes, &[0, 1, 2], &[3], &rows);
+        assert_eq!((nest.packed.0, nest.positions()), (1, 0));
     }
 }

@@ -39,6 +39,14 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 
+/// `len` elements with their default value, or an error instead of an abort. If that is 0, the
+/// allocator can provide zeroed memory, without a pass over it.
+pub fn defaults<T: Clone + Default>(len: usize) -> Result<Vec<T>, Error> {
+    // If memory is short, `reserve` returns an error, but `vec!` aborts.
+    drop(reserve::<T>(len)?);
+    Ok(alloc::vec![T::default(); len])
+}
+
 #[cold]
 fn too_large(len: usize) -> Error {
     Error::TooLarge { elements: len }

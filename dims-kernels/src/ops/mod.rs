@@ -117,6 +117,7 @@ pub trait BinaryOp<A, B>: Operation {
     where
         A: Element,
         B: Element,
+        Self::Out: Num,
     {
         unreachable!("only products have factors")
     }
@@ -126,7 +127,7 @@ pub trait BinaryOp<A, B>: Operation {
 #[doc(hidden)]
 pub trait Lists {
     /// A list of factors with elements of the type `T`.
-    type Of<T: Element>;
+    type Of<T: Num>;
 }
 
 /// An operand of a product: a factor, or a product of several factors.

@@ -49,15 +49,25 @@ impl Builder {
     }
 
     fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
-        let ScalarProgram { instructions, kinds, .. } = &mut self.program;
-        let same =
-            |(own, own_kind): (&Instruction, &RegisterKind)| *own_kind == kind && own.is_same(&instruction);
-        if let Some(at) = instructions.iter().zip(kinds.iter()).position(same) {
-            return at as Register;
+        self.push_typed(instruction, kind, None)
+    }
+
+    /// An instruction. The type only matters for constants: equal constants of different types have
+    /// different registers, because operations on them are wrapped around or rounded differently.
+    fn push_typed(&mut self, instruction: Instruction, kind: RegisterKind, dtype: Option<DType>) -> Register {
+        let is_constant = matches!(instruction, Instruction::Constant(_));
+        let is_same = |&at: &Register| {
+            self.kind(at) == kind
+                && self.instruction(at).is_same(&instruction)
+                && (!is_constant || self.narrow_type(at) == dtype)
+        };
+        let next = self.program.kinds.len() as Register;
+        if let Some(at) = (0..next).find(is_same) {
+            return at;
         }
-        instructions.push(instruction);
-        kinds.push(kind);
-        (kinds.len() - 1) as Register
+        self.program.instructions.push(instruction);
+        self.program.kinds.push(kind);
+        next
     }
 
     /// The element of an operand of this type.
@@ -115,6 +125,16 @@ impl Builder {
         self.push(Instruction::Constant(number), kind)
     }
 
+    /// A constant of an element type.
+    #[cfg(feature = "std")]
+    pub(crate) fn constant_of(&mut self, number: Number, dtype: DType) -> Register {
+        let narrow = dtype.is_narrow().then_some(dtype);
+        let constant = self.push_typed(Instruction::Constant(number), dtype.kind(), narrow);
+        let constant = self.of_type(constant, dtype);
+        // Only a cast can mark a constant as an unsigned integer that fills a register.
+        self.cast(dtype, constant)
+    }
+
     /// A constant float.
     pub fn float(&mut self, value: f64, kind: RegisterKind) -> Register {
         self.constant(Number::Float(value), kind)
@@ -133,7 +153,9 @@ impl Builder {
         let kind = if op.is_test() { RegisterKind::Bool } else { self.kind(a) };
         // These two simplifications are exact.
         if let (UnaryOpcode::Neg, Some(value)) = (op, self.known(a)) {
-            return self.float(-value, kind);
+            let dtype = self.narrow_type(a);
+            let negated = self.push_typed(Instruction::Constant(Number::Float(-value)), kind, dtype);
+            return self.wrapped(negated, dtype, false);
         }
         if let (UnaryOpcode::Neg, Instruction::Unary(UnaryOpcode::Neg, inner)) = (op, self.instruction(a)) {
             return inner;
@@ -325,7 +347,8 @@ impl Builder {
         let twice = self.binary(BinaryOpcode::Add, half, half);
         let own = self.push(Instruction::Cast(to, a), to.kind());
         let is_large = self.binary(BinaryOpcode::Lt, a, zero);
-        self.select(is_large, twice, own)
+        let result = self.select(is_large, twice, own);
+        self.of_type(result, to)
     }
 
     /// Copies the instructions of another program. `operand` returns the value that replaces a

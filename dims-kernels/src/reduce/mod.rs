@@ -97,6 +97,9 @@ pub trait Reducer<T>: Copy {
     }
     /// Whether [`repeat`](Reducer::repeat) gives the result for repeated elements.
     const REPEATS: bool = false;
+    /// Whether [`finish`](Reducer::finish) rounds a sum, so that [`repeat`](Reducer::repeat) would
+    /// round it a second time.
+    const ROUNDS: bool = false;
     /// The result if each element occurs `times` times, given the result if it occurs once.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn repeat(&self, once: Self::Out, _times: usize) -> Self::Out {

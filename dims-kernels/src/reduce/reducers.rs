@@ -66,6 +66,7 @@ impl<T: Num> Reducer<T> for Sum {
     type Acc = T::Acc;
     type Out = T;
     const REPEATS: bool = true;
+    const ROUNDS: bool = size_of::<T>() != size_of::<T::Acc>();
     #[cfg_attr(not(unoptimized), inline(always))]
     fn repeat(&self, once: T, count: usize) -> T {
         times(once, count)

@@ -101,7 +101,8 @@ impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let standard = Moments::of::<I, T>(line.elements()).standard(self.eps.widen());
         line.map_with(self.gain, self.bias, |value, gain, bias| {
-            T::narrow(bias.widen().add_product::<I>(standard.of::<I>(value.widen()), gain.widen()))
+            // Not with `add_product`: gradients and programs round the product, in a separate step.
+            T::narrow(standard.of::<I>(value.widen()) * gain.widen() + bias.widen())
         });
     }
 

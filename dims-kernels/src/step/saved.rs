@@ -247,7 +247,9 @@ fn restored_rule(
 }
 
 fn moment<T: Real>(reduction: crate::trace::rules::ReductionRule) -> Result<Box<dyn Rule>, Error> {
-    check(reduction.field.lying_in::<T>(&[0, 1]).is_some(), "lines are not contiguous")?;
+    // If there are no lines, nothing has checked where they would start.
+    let lying = reduction.field.lying_in::<T>(&[0, 1]);
+    check(lying.is_some_and(|(held, start)| start <= held.len()), "lines are not contiguous")?;
     Ok(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
 }
 

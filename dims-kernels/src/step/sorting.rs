@@ -390,8 +390,18 @@ fn quantile_of<T: Real>(line: &[T], q: T, memory: &mut LineMemory) -> T {
 /// upper one.
 fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     let last = len.saturating_sub(1);
-    let place =
-        q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("every size converts to a float");
+    if last <= 1_usize << f32::MANTISSA_DIGITS {
+        return place_before(last, q.widen());
+    }
+    // Beyond this, `f32` does not have every position.
+    let q = num_traits::ToPrimitive::to_f64(&q).expect("every float converts to `f64`");
+    let (at, share) = place_before(last, q);
+    (at, num_traits::NumCast::from(share).expect("the share converts to every float type"))
+}
+
+/// The rank and the weight that [`place_of`] returns, computed in the type of `q`.
+fn place_before<T: Real>(last: usize, q: T) -> (usize, T) {
+    let place = q * <T as num_traits::NumCast>::from(last).expect("every size converts to a float");
     let below = num_traits::Float::floor(place);
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
@@ -502,7 +512,7 @@ fn in_place<T: Element, M: Send>(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineMemory, SHORT, ascending, compared, neighbours, write_first};
+    use super::{LineMemory, SHORT, ascending, compared, neighbours, place_of, write_first};
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -549,5 +559,18 @@ mod tests {
                 assert_eq!(found, (order[at], order[(at + 1).min(len - 1)]), "{line:?}");
             }
         }
+    }
+
+    /// `f32` has every integer up to 2^24.
+    #[test]
+    fn quantiles_of_long_lines_are_between_the_right_elements() {
+        const LEN: usize = (1 << 24) + 1;
+        assert_eq!(place_of(LEN, 0.5_f32), (1 << 23, 0.0));
+        assert_eq!(place_of(LEN + 1, 0.5_f32), (1 << 23, 0.5));
+        assert_eq!(place_of(LEN + 1, 0.5_f64), (1 << 23, 0.5));
+        assert_eq!(place_of(LEN + 1, 1.0_f32), (LEN, 0.0));
+        assert_eq!(place_of(LEN + 1, 0.25_f32), (1 << 22, 0.25));
+        #[cfg(feature = "half")]
+        assert_eq!(place_of(LEN + 1, half::f16::from_f32(0.5)), (1 << 23, 0.5));
     }
 }

@@ -8,7 +8,7 @@ use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note, told};
 use crate::machine::threads;
 use crate::map::elementwise::{collect, collect_memory};
-use crate::memory::allocate::reserve;
+use crate::memory::allocate::{defaults, reserve};
 use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
@@ -151,7 +151,7 @@ impl Table {
     pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
         let mut offsets = if index.is_hollow() {
             // Each run computes the offsets.
-            vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
+            defaults(order.iter().map(|&axis| index.sizes[axis]).product())?
         } else {
             mapped::<isize>(&index, order)?
         };

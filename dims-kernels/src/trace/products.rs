@@ -44,7 +44,7 @@ pub(super) fn factors<T: ProgramOutput + Real>(
     reduced: &[usize],
 ) -> Option<(SmallVec<[Field; 4]>, f64)> {
     let (factors, scale) = field.program.factors();
-    if factors.len() < 2 {
+    if factors.len() < 2 || !contract::is_moderate::<T>(T::of(scale).to_acc()) {
         return None;
     }
     let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
@@ -246,7 +246,7 @@ impl ProductOfFields<'_> {
         let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
         let name = |axis: usize| self.name(axis);
         let axes = LoopAxes { sizes: &own, name: &name };
-        contract::contract(operands, scale, axes, Target::new(order, &own))
+        contract::contract(operands, scale.to_acc(), axes, Target::new(order, &own))
     }
 }
 

@@ -42,13 +42,13 @@ pub enum Unrecorded {
     /// An operation or an element type that programs do not know, in a recorded function. The flag
     /// says whether it is a user's operation.
     Unrepeatable(&'static str, bool),
-    /// There is not enough memory.
-    Memory(Error),
+    /// There is not enough memory, or a constant index is out of range.
+    Failed(Error),
 }
 
 impl From<Error> for Unrecorded {
     fn from(error: Error) -> Self {
-        Unrecorded::Memory(error)
+        Unrecorded::Failed(error)
     }
 }
 
@@ -75,6 +75,8 @@ pub struct Writer<'w> {
     own: bool,
     /// Whether the program replaces the kernel of the expression, instead of becoming a step.
     exact: bool,
+    /// Whether elements of some operands may not be used.
+    is_partial: bool,
 }
 
 struct RecordedLeaf<'w> {
@@ -152,6 +154,7 @@ impl<'w> Default for Writer<'w> {
             recorded: false,
             own: false,
             exact: false,
+            is_partial: false,
         }
     }
 }
@@ -262,14 +265,10 @@ impl<'w> Writer<'w> {
             Some(_) if self.exact && !DType::of_id(element.id).is_some_and(DType::is_exact) => {
                 self.opaque(element.name)
             }
-            Some((number, kind)) => {
-                let value = self.build.constant(number, kind);
-                match DType::of_id(element.id) {
-                    // The cast marks the constant as unsigned.
-                    Some(dtype) if dtype.is_unsigned_word() => self.build.cast(dtype, value),
-                    _ => value,
-                }
-            }
+            Some((number, kind)) => match DType::of_id(element.id) {
+                Some(dtype) => self.build.constant_of(number, dtype),
+                None => self.build.constant(number, kind),
+            },
             None => self.opaque(element.name),
         }
     }
@@ -317,6 +316,7 @@ impl<'w> Writer<'w> {
 
     /// `if cond { a } else { b }`
     pub fn select(&mut self, cond: Register, a: Register, b: Register) -> Register {
+        self.is_partial = true;
         self.build.select(cond, a, b)
     }
 
@@ -381,17 +381,20 @@ impl<'w> Writer<'w> {
         Some(unsafe { LoweredProgram::new(self.build.finish(value), sources, dtype) })
     }
 
-    /// The field of the value, over loops of these sizes; `None` if no operand is traced.
+    /// The field of the value, over loops of these sizes; `None` if no operand is traced. The value
+    /// is used at all positions of the loops.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
-        if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
+        if self.traced { (FINISH.get())(self, value, sizes, rows).map(Some) } else { Ok(None) }
     }
 
-    /// The field of the value, whether or not an operand is traced.
+    /// The field of the value, whether or not an operand is traced. The value may be used at some
+    /// positions only.
     ///
     /// # Panics
     ///
     /// If no variable has been made and no recording has been restored.
-    pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
+    pub fn finish_any(mut self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
+        self.is_partial = true;
         (FINISH.get())(self, value, sizes, rows)
     }
 
@@ -405,7 +408,8 @@ impl<'w> Writer<'w> {
             let error = if self.own { Unrecorded::Own } else { Unrecorded::Opaque };
             return Err(error(operation, names));
         }
-        let Writer { build, leaves, .. } = self;
+        let Writer { build, leaves, is_partial, .. } = self;
+        let mut fault = None;
         let mut operands: Vec<FieldOperand> = Vec::with_capacity(leaves.len());
         // The operands of indices have rows after the row of the leaf.
         for leaf in leaves.iter().rev() {
@@ -415,7 +419,9 @@ impl<'w> Writer<'w> {
             let table = if leaf.indices.is_empty() || sizes.contains(&0) {
                 None
             } else {
-                Some(OffsetTable::of(leaf, &build, &operands, sizes, &later)?)
+                let table = OffsetTable::of(leaf, &build, &operands, sizes, &later)?;
+                fault = table.fault().or(fault);
+                Some(table)
             };
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
@@ -426,6 +432,10 @@ impl<'w> Writer<'w> {
             operands,
             names: None,
         };
+        if let Some(fault) = fault.filter(|_| !is_partial && field.is_hollow()) {
+            // (Without elements, the expression does not run, so nothing else reports the index.)
+            return Err(fault.into());
+        }
         if field.has_distinct_operands() {
             return Ok(field);
         }
@@ -438,9 +448,9 @@ impl<'w> Writer<'w> {
 }
 
 /// The sums of some indices, each times its stride, contiguous in an order of their loops. An
-/// out-of-range index counts as 0.
-fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error> {
-    let mut offsets = Vec::new();
+/// out-of-range index counts as 0; one of them is returned as an error.
+fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Option<Error>), Error> {
+    let (mut offsets, mut fault) = (Vec::new(), None);
     for TableIndex { index, stride, size } in indices {
         let values = mapped::<isize>(index, order)?;
         offsets.resize(values.len(), 0);
@@ -449,10 +459,13 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error>
             // reports it. An unused element may have any value.
             if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
+            } else if fault.is_none() {
+                let what = "an indexed axis".into();
+                fault = Some(Error::OutOfBounds { what, index: index as i128, size: *size, origin: None });
             }
         }
     }
-    Ok(offsets)
+    Ok((offsets, fault))
 }
 
 /// The offsets from the computed indices of a leaf, over the loops along which they vary.
@@ -460,6 +473,8 @@ struct OffsetTable {
     offsets: Vec<isize>,
     order: SmallVec<[usize; 8]>,
     indices: Vec<TableIndex>,
+    /// The error of an out-of-range index, if there is one.
+    fault: Option<Error>,
 }
 
 impl OffsetTable {
@@ -487,7 +502,13 @@ impl OffsetTable {
         };
         let order: SmallVec<[usize; 8]> =
             (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
-        Ok(OffsetTable { offsets: offsets(&indices, &order)?, order, indices })
+        let (offsets, fault) = offsets(&indices, &order)?;
+        Ok(OffsetTable { offsets, order, indices, fault })
+    }
+
+    /// The error of an out-of-range index that is the same in each run. (A run checks the others.)
+    fn fault(&self) -> Option<Error> {
+        if self.is_recorded() { None } else { self.fault.clone() }
     }
 
     /// Whether the indices depend on inputs of a function that is being recorded to run again.
@@ -497,7 +518,7 @@ impl OffsetTable {
 
     fn table(self, sizes: &[usize]) -> Table {
         let is_recorded = self.is_recorded();
-        let OffsetTable { offsets, order, indices } = self;
+        let OffsetTable { offsets, order, indices, .. } = self;
         let mut table = Table::new(offsets, sizes, &order);
         if is_recorded {
             table.source = Some(Arc::new(TableSource { indices, order: order.into_iter().collect() }));
@@ -574,7 +595,7 @@ impl RecordedLeaf<'_> {
                     index.stride = lying[sizes.len() + at];
                 }
                 let mut place = StridedPlace::strided(0, lying[..sizes.len()].iter().copied());
-                table.offsets = offsets(&table.indices, &table.order)?;
+                table.offsets = offsets(&table.indices, &table.order)?.0;
                 place.table = Some(Box::new(table.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(held), place }
             }

@@ -333,7 +333,7 @@ impl ReductionRule {
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
                     build.select(same, one, zero)
                 });
-                let ties = along(sizes, &sum(is_best, kept, *dtype, recorded)?, kept);
+                let ties = along(sizes, &sum(is_best, kept, wide(*dtype), recorded)?, kept);
                 field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
                     let (same, share) =
                         (build.binary(BinaryOpcode::Eq, z, y), build.binary(BinaryOpcode::Div, dy, ties));
@@ -353,7 +353,7 @@ impl ReductionRule {
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
                     build.select(same, one, zero)
                 });
-                let ties = along(sizes, &sum(is_infinite.clone(), kept, *dtype, recorded)?, kept);
+                let ties = along(sizes, &sum(is_infinite.clone(), kept, wide(*dtype), recorded)?, kept);
                 field.map([&y, &dy, &is_infinite, &ties], |build, z, [y, dy, own, ties]| {
                     let share = build.binary(BinaryOpcode::Div, own, ties);
                     let (infinite, other) = (is(build, y, f64::INFINITY), exp_difference(build, z, y));
@@ -371,7 +371,7 @@ impl ReductionRule {
                     let share = constant(build, z, share);
                     build.binary(BinaryOpcode::Mul, z, share)
                 });
-                let mean = along(sizes, &sum(part, kept, *dtype, recorded)?, kept);
+                let mean = along(sizes, &sum(part, kept, wide(*dtype), recorded)?, kept);
                 field.map([&y, &dy, &mean], |build, z, [y, dy, mean]| {
                     let difference = build.binary(BinaryOpcode::Sub, z, mean);
                     let scale = constant(build, z, if root { 1.0 } else { 2.0 } / (count - ddof));
@@ -520,6 +520,8 @@ fn products_of_others(
     if field.sizes.contains(&0) {
         return Ok(field.clone());
     }
+    // A product of some factors may be out of range although the product of all is not.
+    let dtype = wide(dtype);
     // The elements along two loops: over factors, and over products.
     let order: Vec<usize> = reduced.iter().chain(kept).copied().collect();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();

@@ -15,6 +15,7 @@
 //! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
 //! ```
 
+use crate::contract::is_moderate;
 use crate::error::Error;
 use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
@@ -77,6 +78,9 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
     let windows = windows(place, &field.sizes);
     let Some(&first) = windows.first() else { return Ok(None) };
     let (factors, scale) = field.program.factors();
+    if !is_moderate::<T>(T::of(scale).to_acc()) {
+        return Ok(None);
+    }
     let mut factors: SmallVec<[Field; 4]> =
         factors.into_iter().map(|value| field.with_result(value)).collect();
     let Some(at) = factors.iter().position(|own| varies(own, first.position)) else { return Ok(None) };

@@ -82,7 +82,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let axes = LoopAxes { sizes: &sizes, name: &|_| "axis" };
     let strides: Vec<_> = factors.iter().map(|factor| factor.strides(loops)).collect();
     let case = (std::any::type_name::<T>(), &sizes, &kept, strides);
-    let found = contract(operands(), scale, axes, Target::new(&kept, &sizes)).expect("there is memory");
+    let found = contract(operands(), scale.to_acc(), axes, Target::new(&kept, &sizes)).expect("there is memory");
     assert_same(&found, &expected, &case);
 
     let mut target = Placed::<T>::new(choices, &kept_sizes, false).poisoned();
@@ -92,6 +92,6 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
     // SAFETY: along the kept axes, the target has these sizes and strides. Its slots are distinct.
     let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };
-    contract(operands(), scale, axes, there).expect("there is memory");
+    contract(operands(), scale.to_acc(), axes, there).expect("there is memory");
     target.assert_same(&whole, &case);
 }

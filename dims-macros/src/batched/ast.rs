@@ -17,6 +17,8 @@ pub enum BatchedInput {
 
 /// A function or a method. A trait method may have no body.
 pub struct Function {
+    /// Whether it is one of the [`Methods`] of a trait or an impl.
+    pub is_member: bool,
     pub attrs: Vec<Attribute>,
     pub vis: Visibility,
     pub sig: Signature,
@@ -65,13 +67,13 @@ impl Parse for Function {
         } else {
             Some(input.parse()?)
         };
-        Ok(Function { attrs, vis, sig, block })
+        Ok(Function { is_member: false, attrs, vis, sig, block })
     }
 }
 
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Function { attrs, vis, sig, block } = self;
+        let Function { attrs, vis, sig, block, .. } = self;
         let block = block.as_ref().map_or_else(|| quote!(;), ToTokens::to_token_stream);
         tokens.extend(quote!(#(#attrs)* #vis #sig #block));
     }
@@ -85,9 +87,13 @@ impl Methods {
             Methods::Trait(mut item) => {
                 let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
                     TraitItem::Fn(method) if super::tensor::takes_tensors(&method.sig) => {
-                        let vis = Visibility::Inherited;
-                        let block = method.default;
-                        let function = Function { attrs: method.attrs, vis, sig: method.sig, block };
+                        let function = Function {
+                            is_member: true,
+                            attrs: method.attrs,
+                            vis: Visibility::Inherited,
+                            sig: method.sig,
+                            block: method.default,
+                        };
                         TraitItem::Verbatim(expand(function).unwrap_or_default())
                     }
                     member => member,
@@ -98,10 +104,14 @@ impl Methods {
             Methods::Impl(mut item) => {
                 let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
                     ImplItem::Fn(method) if super::tensor::takes_tensors(&method.sig) => {
-                        let (attrs, vis, block) = (method.attrs, method.vis, Some(method.block));
-                        ImplItem::Verbatim(
-                            expand(Function { attrs, vis, sig: method.sig, block }).unwrap_or_default(),
-                        )
+                        let function = Function {
+                            is_member: true,
+                            attrs: method.attrs,
+                            vis: method.vis,
+                            sig: method.sig,
+                            block: Some(method.block),
+                        };
+                        ImplItem::Verbatim(expand(function).unwrap_or_default())
                     }
                     member => member,
                 });

@@ -4,12 +4,16 @@
 //! Extra dims come in rows: one for each `B` of a `Rest<B>`, or a single row that the macro adds.
 
 use super::ast::Function;
+use super::names::mentions;
 use super::valid::{Batched, Output, Param, fresh};
+use crate::pattern::plan::own;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Type, Visibility};
+use syn::{
+    Block, Expr, ExprMacro, ExprReturn, GenericParam, Pat, PatIdent, Stmt, StmtMacro, Type, Visibility,
+};
 
 /// The path of the module with the traits.
 fn krate(span: Span) -> TokenStream {
@@ -33,34 +37,23 @@ pub fn function(batched: &Batched) -> TokenStream {
 }
 
 impl Batched {
-    /// Whether the inner function must be next to its caller, not inside it: it mentions `self` or
-    /// `Self`, or is a trait method without a body.
+    /// Whether the inner function must be next to its caller, not inside it: it is known to belong
+    /// to a trait or an impl, whose generic parameters and whose `Self` it may use.
     fn is_method(&self) -> bool {
-        if self.receiver.is_some() || self.function.block.is_none() {
-            return true;
-        }
-        struct Finder(bool);
-        impl syn::visit::Visit<'_> for Finder {
-            fn visit_ident(&mut self, ident: &Ident) {
-                self.0 |= ident == "Self";
-            }
-        }
-        let mut finder = Finder(false);
-        syn::visit::Visit::visit_signature(&mut finder, &self.function.sig);
-        if let Some(block) = &self.function.block {
-            syn::visit::Visit::visit_block(&mut finder, block);
-        }
-        finder.0
+        let Function { is_member, sig, block, .. } = &self.function;
+        let Some(block) = block else { return true };
+        // Items in the body have their own `Self`.
+        let stmts = block.stmts.iter().filter(|stmt| !matches!(stmt, Stmt::Item(_)));
+        *is_member || self.receiver.is_some() || mentions(quote!(#sig #(#stmts)*), "Self")
     }
 
     fn inner_name(&self) -> Ident {
-        let name = &self.function.sig.ident;
-        if self.is_method() { format_ident!("__{name}_of_one") } else { format_ident!("of_one") }
+        format_ident!("__{}_of_one", self.function.sig.ident)
     }
 
     /// The parameter of the inner function that holds the `Batch` of a row.
     fn batch(&self, row: usize) -> Ident {
-        Ident::new(&format!("batch{row}"), Span::mixed_site())
+        own(&format!("batch{row}"))
     }
 
     /// A result type of the inner function, whose tensors have a rest.
@@ -93,8 +86,7 @@ impl Batched {
         if self.results.iter().all(|output| output.tensor.is_none()) {
             return value.clone();
         }
-        let names: Vec<_> =
-            (0..self.results.len()).map(|at| Ident::new(&format!("part{at}"), Span::mixed_site())).collect();
+        let names: Vec<_> = (0..self.results.len()).map(|at| own(&format!("part{at}"))).collect();
         let parts =
             self.results.iter().zip(&names).map(|(output, name)| part(output, name.to_token_stream()));
         quote_spanned!(span=> { let (#(#names,)*) = #value; (#(#parts,)*) })
@@ -191,15 +183,17 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     if batched.results.is_empty() {
         return block.to_token_stream();
     }
-    // Makes rustc point at the value, not at the braces around it.
-    let span = match block.stmts.last() {
-        Some(syn::Stmt::Expr(value, None)) => value.span(),
-        _ => block.brace_token.span.close(),
-    };
-    if let Some(syn::Stmt::Expr(value, None)) = block.stmts.last()
+    // syn takes a macro with braces for a statement, even at the end.
+    if let Some(Stmt::Macro(StmtMacro { semi_token: None, .. })) = block.stmts.last()
+        && let Some(Stmt::Macro(StmtMacro { attrs, mac, .. })) = block.stmts.pop()
+    {
+        block.stmts.push(Stmt::Expr(Expr::Macro(ExprMacro { attrs, mac }), None));
+    }
+    if let Some(Stmt::Expr(value, None)) = block.stmts.last()
         && !is_without_value(value)
     {
-        let value = batched.finished(&value.to_token_stream(), span);
+        // Makes rustc point at the value, not at the braces around it.
+        let value = batched.finished(&value.to_token_stream(), value.span());
         let stmts = &block.stmts[..block.stmts.len() - 1];
         return quote!(#(#stmts)* #value);
     }
@@ -208,8 +202,9 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     block.to_token_stream()
 }
 
-/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, or `Ok` or `Some` of one of
-/// these. They already have the declared type, and rustc could not infer another.
+/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, a macro that never returns,
+/// such as `todo!()`, or `Ok` or `Some` of one of these. They already have the declared type, and
+/// rustc could not infer another.
 fn is_without_value(value: &Expr) -> bool {
     let ends_in = |expr: &Expr, names: &[&str]| match expr {
         Expr::Path(path) => {
@@ -223,7 +218,11 @@ fn is_without_value(value: &Expr) -> bool {
             let is_vec = || call.func.to_token_stream().to_string().ends_with("Vec :: new");
             ends_in(&call.func, &["Err"]) || is_vec()
         }
-        Expr::Macro(list) => list.mac.path.is_ident("vec") && list.mac.tokens.is_empty(),
+        Expr::Macro(call) if call.mac.path.is_ident("vec") => call.mac.tokens.is_empty(),
+        Expr::Macro(call) => {
+            let never = ["panic", "todo", "unimplemented", "unreachable"];
+            never.iter().any(|name| call.mac.path.is_ident(name))
+        }
         Expr::Path(_) => ends_in(value, &["None"]),
         _ => false,
     }
@@ -282,7 +281,7 @@ impl<'b> Caller<'b> {
             hold: looks(batched),
             unify: TokenStream::new(),
             united: vec![quote!(()); rows],
-            further: (0..rows).map(|row| Ident::new(&format!("further{row}"), Span::mixed_site())).collect(),
+            further: (0..rows).map(|row| own(&format!("further{row}"))).collect(),
         }
     }
 
@@ -362,9 +361,7 @@ impl<'b> Caller<'b> {
     /// Unseals the results, each with the extra dims of its row.
     fn open(&mut self) -> Opened {
         let batched = self.batched;
-        let parts: Vec<Ident> = (0..batched.results.len())
-            .map(|at| Ident::new(&format!("part{at}"), Span::mixed_site()))
-            .collect();
+        let parts: Vec<Ident> = (0..batched.results.len()).map(|at| own(&format!("part{at}"))).collect();
         let (mut results, mut opened) = (Vec::new(), Vec::new());
         for (at, (output, part)) in batched.results.iter().zip(&parts).enumerate() {
             let Some((example, Some(row))) = &output.tensor else {
@@ -376,7 +373,8 @@ impl<'b> Caller<'b> {
             let (dims, rest, span) = (&self.united[*row], &batched.rows[*row].name, output.ty.span());
             let krate = krate(span);
             self.bounds.push(quote_spanned!(span=> #example: #krate::Opens<#dims, #rest, #name>));
-            opened.push(quote!(<#example as #krate::Opens<#dims, #rest, #name>>::open(#part)));
+            let open = quote!(<#example as #krate::Opens<#dims, #rest, #name>>::open(#part));
+            opened.push(quote!(#krate::unwrap(#open)));
             results.push(name.to_token_stream());
             self.type_param(&name);
         }
@@ -439,7 +437,7 @@ impl<'b> Caller<'b> {
 fn name_of(at: usize, pat: &Pat) -> Ident {
     match pat {
         Pat::Ident(pat) => pat.ident.clone(),
-        _ => format_ident!("arg{at}"),
+        _ => own(&format!("arg{at}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The names that the body of a function binds.
 
+use proc_macro2::{TokenStream, TokenTree};
 use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Ident, Pat, PatIdent, Type};
@@ -68,6 +69,16 @@ impl<'b> Visit<'b> for BodyNames<'b> {
         self.patterns.insert(pat.ident.to_string());
         visit::visit_pat_ident(self, pat);
     }
+}
+
+/// Whether a name occurs in tokens. Unlike a visitor of syn, this also looks at the arguments of
+/// macros.
+pub fn mentions(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        _ => false,
+    })
 }
 
 /// The name of the type, if it is a number or `bool`.

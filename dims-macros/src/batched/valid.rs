@@ -1,7 +1,7 @@
 //! Checks a batched function, and collects its parameters and results.
 
 use super::ast::Function;
-use super::names::BodyNames;
+use super::names::{BodyNames, mentions};
 use super::tensor::{mentions_tensor, tensor};
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
@@ -194,18 +194,10 @@ fn shown(tokens: &impl ToTokens) -> String {
 
 /// A name for a new generic parameter. The function does not mention it.
 pub fn fresh(name: &str, function: &Function) -> Ident {
-    struct Finder<'a>(&'a str, bool);
-    impl syn::visit::Visit<'_> for Finder<'_> {
-        fn visit_ident(&mut self, ident: &Ident) {
-            self.1 |= ident == self.0;
-        }
+    if mentions(function.to_token_stream(), name) {
+        return fresh(&format!("{name}_"), function);
     }
-    let mut finder = Finder(name, false);
-    syn::visit::Visit::visit_signature(&mut finder, &function.sig);
-    if let Some(block) = &function.block {
-        syn::visit::Visit::visit_block(&mut finder, block);
-    }
-    if finder.1 { fresh(&format!("{name}_"), function) } else { Ident::new(name, Span::call_site()) }
+    Ident::new(name, Span::call_site())
 }
 
 fn in_params(params: &[Param], row: usize) -> bool {

@@ -10,6 +10,8 @@ use syn::{Block, Error, Expr, ExprBlock, Ident, Result, Stmt, Token, token};
 
 /// A whole call.
 pub struct ComprehensionCall {
+    /// All tokens.
+    pub tokens: TokenStream,
     /// The axes of the result.
     pub axes: Vec<ResultAxis>,
     /// The body, with its brackets [wrapped](super::tokens).
@@ -32,7 +34,7 @@ pub struct LoopRef {
 }
 
 pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<ComprehensionCall> {
-    let mut tokens: Vec<TokenTree> = input.into_iter().collect();
+    let mut tokens: Vec<TokenTree> = input.clone().into_iter().collect();
     let arrow = position_of_arrow(&tokens).ok_or_else(|| without_arrow(&tokens, notation))?;
     let right = tokens.split_off(arrow + 2);
     tokens.truncate(arrow);
@@ -68,7 +70,7 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
         let at_end = error.to_string().starts_with("unexpected end of input");
         if at_end { Error::new(end, "expected an expression after this") } else { error }
     })?;
-    Ok(ComprehensionCall { axes, body })
+    Ok(ComprehensionCall { tokens: input, axes, body })
 }
 
 fn expected(notation: LoopNotation) -> String {

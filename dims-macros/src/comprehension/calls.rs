@@ -3,7 +3,7 @@
 use super::elements::{compact, wrapped};
 use super::errors::nearest;
 use super::node::{LoopId, Method, Node, Reduce};
-use super::tokens::{REDUCTIONS, unwrap};
+use super::tokens::{REDUCTIONS, grouped, unwrap};
 use super::valid::{Checker, Meaning};
 use super::{ast, names};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -195,12 +195,12 @@ impl Checker {
             return Node::Rust(TokenStream::new());
         }
         if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
-            return Node::Rust(self.rust(expr, "this"));
+            return self.closure_of(expr, std::iter::once(receiver).chain(arguments));
         }
         let broadcasts = ["max", "min"].contains(&name.as_str()) || takes_tensor(&name);
         let numbers = if broadcasts { arguments.get(1..).unwrap_or_default() } else { &arguments };
         if receiver.is_rust() && !broadcasts || numbers.iter().any(|argument| !argument.is_rust()) {
-            return self.closure(expr);
+            return self.closure_of(expr, std::iter::once(receiver).chain(arguments));
         }
         let name = match name.as_str() {
             "max" => Ident::new("maximum", call.method.span()),
@@ -214,14 +214,24 @@ impl Checker {
     /// Rust code that contains elements, as a closure that takes them.
     pub(super) fn closure(&mut self, expr: &Expr) -> Node {
         let before = self.mistakes.count();
+        let nodes: Vec<Node> =
+            names::parts_mut(&mut expr.clone()).into_iter().map(|part| self.node(part)).collect();
+        if self.mistakes.count() > before {
+            return Node::Rust(TokenStream::new());
+        }
+        self.closure_of(expr, nodes)
+    }
+
+    /// Like [`closure`](Self::closure), with the parts of the code as nodes.
+    fn closure_of(&mut self, expr: &Expr, nodes: impl IntoIterator<Item = Node>) -> Node {
         let mut code = expr.clone();
         let mut slots = Vec::new();
-        for part in names::parts_mut(&mut code) {
-            let tokens = match self.node(part) {
+        for (part, node) in names::parts_mut(&mut code).into_iter().zip(nodes) {
+            let tokens = match node {
                 Node::Rust(code) => code,
                 Node::Closure(code, inner) => {
                     slots.extend(inner);
-                    code
+                    grouped(code)
                 }
                 node => {
                     let place = Span::mixed_site().located_at(part.span());
@@ -233,16 +243,41 @@ impl Checker {
             };
             *part = Expr::Verbatim(tokens);
         }
-        if self.mistakes.count() > before {
-            return Node::Rust(TokenStream::new());
+        self.rename_rest(&mut code);
+        let code = unwrap(code.to_token_stream());
+        if slots.is_empty() { Node::Rust(code) } else { Node::Closure(code, slots) }
+    }
+
+    /// Replaces the names of `let`s in the function of a call and in the arms of a `match`, which
+    /// must not depend on loops.
+    fn rename_rest(&mut self, code: &mut Expr) {
+        match code {
+            Expr::Call(call) => {
+                let func = &mut *call.func;
+                // Parts of a longer path are no variables. A function may have the name of a loop.
+                if let Expr::Path(path) = &*func
+                    && (path.path.get_ident().is_none() || self.loops_in(func.to_token_stream()))
+                {
+                    return;
+                }
+                let mut bound = Vec::new();
+                if let Expr::Paren(inner) = &*func
+                    && let Expr::Closure(closure) = &*inner.expr
+                {
+                    bound = names::bound(&closure.inputs);
+                }
+                *func = Expr::Verbatim(self.rust_but(&*func, "a function", &bound));
+            }
+            Expr::Match(code) => {
+                for arm in &mut code.arms {
+                    let bound = names::bound([&arm.pat]);
+                    let guard = arm.guard.as_mut().map(|(_, guard)| &mut **guard);
+                    for part in guard.into_iter().chain([&mut *arm.body]) {
+                        *part = Expr::Verbatim(self.rust_but(&*part, "an arm of `match`", &bound));
+                    }
+                }
+            }
+            _ => {}
         }
-        if slots.is_empty() {
-            return Node::Rust(self.rust(expr, "this"));
-        }
-        if let Expr::Match(code) = &code {
-            let arms = &code.arms;
-            let _ = self.rust(&quote!(#(#arms)*), "an arm of `match`");
-        }
-        Node::Closure(unwrap(code.to_token_stream()), slots)
     }
 }

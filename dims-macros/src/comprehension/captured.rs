@@ -1,22 +1,20 @@
 //! Captured code: Rust code that may use names from outside the macro, and names bound by `let`s
 //! whose values are captured too, but no loops.
 
-use super::tokens::{OUTER, is_dot, unwrap};
+use super::tokens::{OUTER, is_dot, is_same, unwrap};
 use super::valid::{Checker, Meaning};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
-use std::collections::HashSet;
-use syn::ext::IdentExt;
 
 impl Checker {
     /// Code without loops. Names bound by the macro's `let`s are replaced by their names in the
     /// expansion.
     pub fn rust(&mut self, code: &impl ToTokens, what: &str) -> TokenStream {
-        self.rust_but(code, what, &HashSet::new())
+        self.rust_but(code, what, &[])
     }
 
     /// Like `rust`, except that the names in `hidden` belong to the code itself.
-    pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
+    pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &[Ident]) -> TokenStream {
         // Code that depends on several loops gets one error.
         let before = std::mem::replace(&mut self.reported, false);
         let code = self.renamed(unwrap(code.to_token_stream()), Some(what), hidden);
@@ -26,7 +24,7 @@ impl Checker {
 
     /// `what` describes the code, if loops in it are refused. They are not refused in the arguments
     /// of another macro, where names can have other meanings.
-    fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &HashSet<String>) -> TokenStream {
+    fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &[Ident]) -> TokenStream {
         let mut out = TokenStream::new();
         let (mut before, mut after_dot) = (None, false);
         for token in tokens {
@@ -34,7 +32,7 @@ impl Checker {
             let bang = is_punct(before.as_ref(), '!');
             before = Some(token.clone());
             out.extend([match token {
-                TokenTree::Ident(name) if !after_dot && !hidden.contains(&name.unraw().to_string()) => {
+                TokenTree::Ident(name) if !after_dot && !hidden.iter().any(|own| is_same(own, &name)) => {
                     TokenTree::Ident(self.name(name, what))
                 }
                 TokenTree::Punct(punct) if punct.as_char() == '$' => {

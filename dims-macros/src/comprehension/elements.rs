@@ -4,8 +4,10 @@ use super::ast;
 use super::node::{Element, Node};
 use super::tokens::{INDICES, unwrap};
 use super::valid::Checker;
-use proc_macro2::TokenStream;
+use crate::key::expansion;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprIndex, ExprLit, Lit};
 
@@ -72,11 +74,11 @@ impl Checker {
         if let Expr::Lit(literal) = base {
             self.mistakes.at(literal, "a literal has no elements");
         }
-        let text = is_place(base).then(|| code.to_string());
-        if let Some(known) = self.operands.iter().position(|(known, _)| known.is_some() && *known == text) {
+        let place = is_place(base).then(|| identity(code.clone()));
+        if let Some(known) = self.operands.iter().position(|(known, _)| known.is_some() && *known == place) {
             return known;
         }
-        self.operands.push((text, code));
+        self.operands.push((place, code));
         self.operands.len() - 1
     }
 
@@ -103,6 +105,17 @@ fn is_place(base: &Expr) -> bool {
         Expr::Paren(inner) => is_place(&inner.expr),
         _ => false,
     }
+}
+
+/// The text of a place, with the expansion that each name is from. A variable of a `macro_rules!`
+/// macro, or of the comprehension itself, may have the name of another variable.
+fn identity(code: TokenStream) -> String {
+    let of_token = |token: TokenTree| match token {
+        TokenTree::Ident(name) => format!("{}#{} ", name.unraw(), expansion(name.span())),
+        TokenTree::Group(group) => format!("({})", identity(group.stream())),
+        token => token.to_string(),
+    };
+    code.into_iter().map(of_token).collect()
 }
 
 /// Tokens, formatted as usual.

@@ -7,6 +7,7 @@ use super::lower::Lower;
 use super::node::{Node, Program, Step};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use syn::spanned::Spanned;
 use syn::{Error, Result};
 
 /// The comprehension as an expression.
@@ -21,6 +22,10 @@ pub fn expand(program: &Program, fallible: bool) -> Result<TokenStream> {
         return Err(Error::new(place, what));
     }
     let (fixed, stmts) = lower.finish();
+    let hoisted = program.hoisted.iter().map(|(name, code)| {
+        let path = path("index", code.span());
+        quote!(let #name = #path(#code);)
+    });
 
     let (mut inputs, mut inner) = (Vec::new(), Vec::new());
     for (base, name) in program.operands.iter().zip(&names.operands) {
@@ -53,7 +58,7 @@ pub fn expand(program: &Program, fallible: bool) -> Result<TokenStream> {
     });
     let body = quote!({ use #krate::methods::*; #(#dims)* #(#steps)* #(#stmts)* #value });
     let body = if inputs.is_empty() { body } else { quote!(match (#(#inputs,)*) { (#(#inner,)*) => #body }) };
-    Ok(quote!(#label { #(#fixed)* #body }))
+    Ok(quote!(#label { #(#fixed)* #(#hoisted)* #body }))
 }
 
 /// The statement that gives a loop its size.
@@ -74,7 +79,7 @@ fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
 }
 
 impl Program {
-    /// Whether a node, or a `let` that it uses, contains a reduction in which reading an element
+    /// Whether a node, or a `let` that it uses, contains a reduction of elements whose computation
     /// can fail.
     pub fn runs_what_can_fail(&self, node: &Node) -> bool {
         match node {

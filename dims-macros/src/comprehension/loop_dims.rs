@@ -1,6 +1,7 @@
 //! The dims of loops in the expansion: their names and types.
 
-use super::node::{Loop, Program};
+use super::node::Program;
+use super::tokens::is_same;
 use crate::pattern::plan::own;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -43,16 +44,15 @@ pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
 /// The type of the dim of each loop that is not an outer dim. Loops with the same name are never
 /// nested, so they share one type.
 pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
-    let mut seen: Vec<String> = Vec::new();
-    let mut variable = |one: &Loop| {
-        let name = one.name.unraw().to_string();
-        let at = seen.iter().position(|known| *known == name).unwrap_or_else(|| {
-            seen.push(name.clone());
+    let mut seen: Vec<&Ident> = Vec::new();
+    let mut variable = |name| {
+        let at = seen.iter().position(|known| is_same(known, name)).unwrap_or_else(|| {
+            seen.push(name);
             seen.len() - 1
         });
-        loop_type(at, &name)
+        loop_type(at, &name.unraw().to_string())
     };
-    program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
+    program.loops.iter().map(|one| (!one.outer).then(|| variable(&one.name))).collect()
 }
 
 /// The maximum number of letters of a loop's name in messages.

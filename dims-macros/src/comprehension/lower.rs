@@ -4,7 +4,7 @@ use super::calls::{Having, having, takes_tensor};
 use super::library::{krate, path};
 use super::loop_dims::{Names, order};
 use super::node::*;
-use super::tokens::own_at;
+use super::tokens::{grouped, own_at, parens};
 use crate::pattern::plan::own;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -431,12 +431,12 @@ impl<'a> Lower<'a> {
         lowered(Element, quote!(#path::#method(#a, #b)))
     }
 
-    /// `a && b` and `a || b`. If the right side may panic or has effects, it is not computed where
-    /// the left side decides. Its reductions are computed everywhere, unless an index in a
-    /// reduction may be out of range.
+    /// `a && b` and `a || b`. If the right side [can fail](Program::can_fail), it is not computed
+    /// where the left side decides. Neither are its reductions that can fail; the others are
+    /// computed everywhere.
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
-        let lazy = self.program.can_fail(b) || runs_code(b);
+        let lazy = self.program.can_fail(b);
         let left = self.node(a);
         let mut left = self.tensor(left);
         let guarded = self.program.runs_what_can_fail(b);
@@ -445,7 +445,8 @@ impl<'a> Lower<'a> {
             self.guards.push(if and { left.clone() } else { parens(quote!(!#left)) });
         }
         self.branches += usize::from(lazy);
-        let right = self.node(b).code;
+        let right = self.node(b);
+        let right = if right.kind == Rust { grouped(right.code) } else { right.code };
         self.branches -= usize::from(lazy);
         if guarded {
             self.guards.pop();
@@ -570,26 +571,6 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether a node contains Rust code that runs for each element, or a quotient by anything but a
-/// literal: the quotient of integers panics where the divisor is 0. (`remainder` and `floor_div`
-/// count with any divisor.)
-fn runs_code(node: &Node) -> bool {
-    let mut found = false;
-    node.walk(&mut |node| {
-        found |= match node {
-            Node::Closure(..) => true,
-            Node::Binary(BinOp::Div(_) | BinOp::Rem(_), _, divisor) => !is_literal(divisor),
-            Node::Method(method) => ["map", "remainder", "floor_div"].iter().any(|name| method.name == name),
-            _ => false,
-        }
-    });
-    found
-}
-
-fn is_literal(node: &Node) -> bool {
-    matches!(node, Node::Rust(code) if syn::parse2::<syn::Lit>(code.clone()).is_ok())
-}
-
 /// Whether code may leave the function or the iteration around it. Such code cannot run in a
 /// closure. (A `break` of the macro itself can: the closure has a block with the same label.)
 fn leaves(code: TokenStream) -> bool {
@@ -629,10 +610,14 @@ fn place(node: &Node, other: Span) -> Span {
 }
 
 /// An index without a loop. It is checked where an element is read, as all indices are. A negative
-/// literal counts from the end.
+/// literal counts from the end, also in parentheses, which it gets in a `macro_rules!` macro.
 fn position(index: &TokenStream) -> TokenStream {
     let suffixed = |literal: &LitInt, ty| LitInt::new(&format!("{literal}{ty}"), literal.span());
-    match syn::parse2::<Expr>(index.clone()) {
+    let mut expr = syn::parse2::<Expr>(index.clone());
+    while let Ok(Expr::Paren(inner)) = expr {
+        expr = Ok(*inner.expr);
+    }
+    match expr {
         Ok(Expr::Unary(ExprUnary { op: UnOp::Neg(minus), expr, .. })) => match &*expr {
             Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) if literal.suffix().is_empty() => {
                 let literal = suffixed(literal, "isize");
@@ -692,11 +677,4 @@ pub fn lookup(code: &TokenStream) -> TokenStream {
 fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
     let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
     quote_spanned!(place=> #path(#arguments))
-}
-
-fn parens(code: TokenStream) -> TokenStream {
-    let place = code.span();
-    let mut group = Group::new(Delimiter::Parenthesis, code);
-    group.set_span(Span::mixed_site().located_at(place));
-    TokenTree::Group(group).into_token_stream()
 }

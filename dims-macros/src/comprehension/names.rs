@@ -3,30 +3,29 @@
 use super::ast;
 use super::errors::{Mistakes, nearest};
 use super::node::{LoopId, Node, Program};
-use super::tokens::INDICES;
-use proc_macro2::Ident;
-use std::collections::HashSet;
+use super::tokens::{INDICES, is_same, stands_for};
+use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
-use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, ExprIndex, ExprPath, Pat, PatIdent, Token};
+use syn::{Arm, Block, Expr, ExprCall, ExprClosure, ExprIndex, ExprPath, Pat, PatIdent};
 
 /// The names in indices that are not bound by a `let`, another pattern or a reduction, without
 /// duplicates, in the order of their first use.
-pub fn in_indices(body: &Expr) -> Vec<Ident> {
-    let mut found = InIndices::default();
+pub fn in_indices(body: &Expr, call: &TokenStream) -> Vec<Ident> {
+    let mut found = InIndices { call, names: Vec::new(), hidden: Vec::new(), inside: false };
     found.visit_expr(body);
     found.names
 }
 
-#[derive(Default)]
-struct InIndices {
+struct InIndices<'c> {
+    /// All tokens of the call.
+    call: &'c TokenStream,
     names: Vec<Ident>,
-    hidden: Vec<String>,
+    hidden: Vec<Ident>,
     inside: bool,
 }
 
-impl InIndices {
+impl InIndices<'_> {
     fn wrapped(&mut self, index: &ExprIndex) {
         let Expr::Macro(call) = &*index.index else { return };
         // Brackets that cannot be parsed are reported by the checker.
@@ -37,7 +36,7 @@ impl InIndices {
     }
 }
 
-impl<'a> Visit<'a> for InIndices {
+impl<'a> Visit<'a> for InIndices<'_> {
     fn visit_expr_index(&mut self, index: &'a ExprIndex) {
         let outside = std::mem::replace(&mut self.inside, false);
         self.visit_expr(&index.expr);
@@ -51,7 +50,7 @@ impl<'a> Visit<'a> for InIndices {
             && let Expr::Macro(list) = &*index.index
             && let Ok(loops) = ast::loops(list.mac.tokens.clone())
         {
-            self.hidden.extend(loops.iter().map(|one| one.name.unraw().to_string()));
+            self.hidden.extend(loops.into_iter().map(|one| one.name));
         }
         call.args.iter().for_each(|arg| self.visit_expr(arg));
         self.hidden.truncate(depth);
@@ -60,15 +59,33 @@ impl<'a> Visit<'a> for InIndices {
     fn visit_expr_path(&mut self, path: &'a ExprPath) {
         if let Some(name) = path.path.get_ident()
             && self.inside
-            && !self.hidden.contains(&name.unraw().to_string())
-            && !self.names.contains(name)
+            && !self.hidden.iter().any(|known| stands_for(name, known, self.call))
+            && !self.names.iter().any(|known| is_same(name, known))
         {
             self.names.push(name.clone());
         }
     }
 
     fn visit_pat_ident(&mut self, pat: &'a PatIdent) {
-        self.hidden.push(pat.ident.unraw().to_string());
+        self.hidden.push(pat.ident.clone());
+    }
+
+    fn visit_block(&mut self, block: &'a Block) {
+        let depth = self.hidden.len();
+        visit::visit_block(self, block);
+        self.hidden.truncate(depth);
+    }
+
+    fn visit_expr_closure(&mut self, closure: &'a ExprClosure) {
+        let depth = self.hidden.len();
+        visit::visit_expr_closure(self, closure);
+        self.hidden.truncate(depth);
+    }
+
+    fn visit_arm(&mut self, arm: &'a Arm) {
+        let depth = self.hidden.len();
+        visit::visit_arm(self, arm);
+        self.hidden.truncate(depth);
     }
 }
 
@@ -119,17 +136,18 @@ fn count(node: &Node, places: &mut [usize]) {
     }
 }
 
-/// The names that a closure's parameters bind.
-pub fn bound(inputs: &Punctuated<Pat, Token![,]>) -> HashSet<String> {
+/// The names that patterns bind, such as the parameters of a closure.
+pub fn bound<'p>(patterns: impl IntoIterator<Item = &'p Pat>) -> Vec<Ident> {
     #[derive(Default)]
-    struct Bound(HashSet<String>);
+    struct Bound(Vec<Ident>);
     impl<'a> Visit<'a> for Bound {
         fn visit_pat_ident(&mut self, pat: &'a PatIdent) {
-            self.0.insert(pat.ident.unraw().to_string());
+            self.0.push(pat.ident.clone());
+            visit::visit_pat_ident(self, pat);
         }
     }
     let mut bound = Bound::default();
-    inputs.iter().for_each(|pat| bound.visit_pat(pat));
+    patterns.into_iter().for_each(|pat| bound.visit_pat(pat));
     bound.0
 }
 

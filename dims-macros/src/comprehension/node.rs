@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use std::collections::BTreeSet;
-use syn::{BinOp, Token, Type};
+use syn::{BinOp, Lit, Token, Type};
 
 /// The position of a loop in [`Program::loops`].
 pub type LoopId = usize;
@@ -16,6 +16,8 @@ pub struct Program {
     pub operands: Vec<TokenStream>,
     /// The values of `let`s that read elements or depend on loops.
     pub locals: Vec<Node>,
+    /// Integers that are computed once, before the loops, each with its name in the expansion.
+    pub hoisted: Vec<(Ident, TokenStream)>,
     /// The axes of the result, each made of one or more loops.
     pub axes: Vec<Vec<LoopId>>,
     pub body: Node,
@@ -119,6 +121,11 @@ impl Node {
         matches!(self, Node::Rust(_))
     }
 
+    /// Whether the node is a literal, which may be negative.
+    pub fn is_literal(&self) -> bool {
+        matches!(self, Node::Rust(code) if syn::parse2::<Lit>(code.clone()).is_ok())
+    }
+
     /// The direct children.
     pub fn parts(&self) -> Vec<&Node> {
         match self {
@@ -161,12 +168,17 @@ impl Program {
         }
     }
 
-    /// Whether reading the elements of a node can fail. Any index may be out of range, except a
-    /// loop over the whole axis.
+    /// Whether computing the elements of a node can fail. Any index may be out of range, except a
+    /// loop over the whole axis. Rust code that runs for each element may panic, or have effects.
+    /// The quotient of integers panics where the divisor is 0. (`remainder` and `floor_div` count
+    /// with any divisor.)
     pub fn can_fail(&self, node: &Node) -> bool {
         let own = match node {
             Node::Element(element) => element.indices.iter().any(|index| !self.is_whole_axis(index)),
             Node::Local(id, _) => self.can_fail(&self.locals[*id]),
+            Node::Closure(..) => true,
+            Node::Binary(BinOp::Div(_) | BinOp::Rem(_), _, divisor) => !divisor.is_literal(),
+            Node::Method(method) => ["map", "remainder", "floor_div"].iter().any(|name| method.name == name),
             _ => false,
         };
         own || node.parts().into_iter().any(|part| self.can_fail(part))

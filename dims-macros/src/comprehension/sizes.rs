@@ -29,7 +29,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
     loop {
         let mut found = false;
         for (element, at, index) in axes(&elements) {
-            let Some(loops) = linear(program, index) else { continue };
+            let Some(loops) = linear(&program.locals, index) else { continue };
             let mut open: Vec<LoopId> = loops.into_iter().filter(|&id| !known[id]).collect();
             open.dedup();
             if let [id] = open[..] {
@@ -55,7 +55,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         let name = one.name.unraw();
         let (mut single, mut among) = (None, None);
         for (element, _, index) in axes(&elements) {
-            if linear(program, index).is_some_and(|loops| loops.contains(&id)) {
+            if linear(&program.locals, index).is_some_and(|loops| loops.contains(&id)) {
                 among.get_or_insert(&element.text);
             } else if program.dims(index).contains(&id) {
                 single.get_or_insert(&element.text);
@@ -107,19 +107,19 @@ fn stands_once(program: &Program, id: LoopId) -> bool {
 }
 
 /// The loops of an index, if it is a sum of loops with constant coefficients.
-fn linear(program: &Program, index: &Node) -> Option<Vec<LoopId>> {
+pub fn linear(locals: &[Node], index: &Node) -> Option<Vec<LoopId>> {
     match index {
         Node::Rust(_) => Some(Vec::new()),
         Node::Loop(id, _) => Some(vec![*id]),
-        Node::Local(id, _) => linear(program, &program.locals[*id]),
-        Node::Neg(_, a) => linear(program, a),
+        Node::Local(id, _) => linear(locals, &locals[*id]),
+        Node::Neg(_, a) => linear(locals, a),
         Node::Binary(BinOp::Add(_) | BinOp::Sub(_), a, b) => {
-            let mut loops = linear(program, a)?;
-            loops.extend(linear(program, b)?);
+            let mut loops = linear(locals, a)?;
+            loops.extend(linear(locals, b)?);
             Some(loops)
         }
         Node::Binary(BinOp::Mul(_), a, b) => {
-            let (a, b) = (linear(program, a)?, linear(program, b)?);
+            let (a, b) = (linear(locals, a)?, linear(locals, b)?);
             match (a.is_empty(), b.is_empty()) {
                 (_, true) => Some(a),
                 (true, _) => Some(b),

@@ -1,9 +1,12 @@
 //! Rewrites brackets after an operand before syn parses them: syn cannot parse `a[i, k]`, but it
 //! can parse `a[__indices!{i, k}]`.
 
+use crate::key::expansion;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use std::collections::HashSet;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 
 /// The macro that stands for a list of indices.
 pub const INDICES: &str = "__indices";
@@ -207,6 +210,42 @@ fn is_keyword(ident: &Ident) -> bool {
         "ref", "return", "while",
     ];
     NO_OPERANDS.iter().any(|keyword| ident == keyword)
+}
+
+/// Whether two names are the same variable: as for rustc, names from different expansions of
+/// `macro_rules!` macros are different, even if their texts are equal.
+pub fn is_same(a: &Ident, b: &Ident) -> bool {
+    a.unraw() == b.unraw() && expansion(a.span()) == expansion(b.span())
+}
+
+/// Whether `name` can stand for the variable that `known` declares in a call. If the call mentions
+/// `known` only once, a `macro_rules!` macro declares it for the code that it is given.
+pub fn stands_for(name: &Ident, known: &Ident, call: &TokenStream) -> bool {
+    name.unraw() == known.unraw() && (is_same(name, known) || times(known, call.clone()) < 2)
+}
+
+/// The number of times that code mentions a name.
+fn times(name: &Ident, code: TokenStream) -> usize {
+    let of_token = |token: TokenTree| match token {
+        TokenTree::Ident(other) => usize::from(is_same(name, &other)),
+        TokenTree::Group(group) => times(name, group.stream()),
+        _ => 0,
+    };
+    code.into_iter().map(of_token).sum()
+}
+
+/// Code in parentheses, so that no adjacent operator binds to a part of it. A single token needs
+/// none.
+pub fn grouped(code: TokenStream) -> TokenStream {
+    if code.clone().into_iter().nth(1).is_none() { code } else { parens(code) }
+}
+
+/// Code in parentheses.
+pub fn parens(code: TokenStream) -> TokenStream {
+    let place = code.span();
+    let mut group = Group::new(Delimiter::Parenthesis, code);
+    group.set_span(Span::mixed_site().located_at(place));
+    TokenTree::Group(group).into_token_stream()
 }
 
 /// The identifier with the macro's hygiene, at the user's span.

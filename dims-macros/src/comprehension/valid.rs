@@ -4,7 +4,7 @@ use super::LoopNotation;
 use super::ast::{ComprehensionCall, LoopRef, ResultAxis};
 use super::errors::Mistakes;
 use super::node::*;
-use super::tokens::{OUTER, own, unwrap};
+use super::tokens::{OUTER, grouped, is_same, own, stands_for, unwrap};
 use super::{names, sizes};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -31,7 +31,12 @@ pub struct Checker {
     pub(super) loops: Vec<Loop>,
     pub(super) operands: Vec<(Option<String>, TokenStream)>,
     pub(super) locals: Vec<Node>,
-    pub(super) scope: Vec<(String, Meaning)>,
+    /// Integers that are computed once, before the loops, each with its name in the expansion.
+    hoisted: Vec<(Ident, TokenStream)>,
+    /// The text of each name in scope, and what it stands for.
+    pub(super) scope: Vec<(String, Ident, Meaning)>,
+    /// All tokens of the call.
+    call: TokenStream,
     pub(super) slots: usize,
     lets: usize,
     /// The names that `let`s without loops have in the expansion.
@@ -46,7 +51,9 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
         loops: Vec::new(),
         operands: Vec::new(),
         locals: Vec::new(),
+        hoisted: Vec::new(),
         scope: Vec::new(),
+        call: call.tokens.clone(),
         slots: 0,
         lets: 0,
         named: Vec::new(),
@@ -56,7 +63,7 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
     let axes = checker.output(&call.axes);
     let listed = checker.loops.len();
     if notation == LoopNotation::Einsum {
-        for name in names::in_indices(&call.body) {
+        for name in names::in_indices(&call.body, &call.tokens) {
             if checker.meaning(&name).is_none() {
                 checker.introduce(name, None);
             }
@@ -67,9 +74,9 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
     let body = checker.node(&call.body);
     // If a part of the body cannot be parsed, its indices are missing.
     let whole = checker.mistakes.count() == before;
-    let Checker { loops, operands, locals, mut mistakes, .. } = checker;
+    let Checker { loops, operands, locals, hoisted, mut mistakes, .. } = checker;
     let operands = operands.into_iter().map(|(_, base)| base).collect();
-    let mut program = Program { loops, operands, locals, axes, body, sizes: Vec::new() };
+    let mut program = Program { loops, operands, locals, hoisted, axes, body, sizes: Vec::new() };
     if notation == LoopNotation::Einsum {
         if whole {
             names::check_einsum(&program, listed, &summed, &mut mistakes);
@@ -158,23 +165,27 @@ impl Checker {
                 format!("a comprehension can have at most {MOST_LOOPS} loops with different names"),
             );
         }
-        self.scope.push((name.unraw().to_string(), Meaning::Loop(id)));
+        self.scope.push((name.unraw().to_string(), name.clone(), Meaning::Loop(id)));
         self.loops.push(Loop { name, outer: false, range });
         id
     }
 
     /// The dim `$name`.
     pub(super) fn outer(&mut self, name: &Ident) -> LoopId {
-        let known = self.loops.iter().position(|known| known.outer && known.name == *name);
+        let known = self.loops.iter().position(|known| known.outer && is_same(&known.name, name));
         known.unwrap_or_else(|| {
             self.loops.push(Loop { name: name.clone(), outer: true, range: None });
             self.loops.len() - 1
         })
     }
 
+    /// What a name stands for, unless it is a name from outside of the macro.
     pub fn meaning(&self, name: &Ident) -> Option<&Meaning> {
-        let name = name.unraw().to_string();
-        self.scope.iter().rev().find(|(known, _)| *known == name).map(|(_, meaning)| meaning)
+        let text = name.unraw().to_string();
+        let named = || self.scope.iter().rev().filter(|(known, ..)| *known == text);
+        let same = named().find(|(_, known, _)| is_same(name, known));
+        let found = same.or_else(|| named().find(|(_, known, _)| stands_for(name, known, &self.call)));
+        found.map(|(.., meaning)| meaning)
     }
 
     pub(super) fn node(&mut self, expr: &Expr) -> Node {
@@ -224,7 +235,10 @@ impl Checker {
                 Node::If(branch.if_token, Box::new(parts))
             }
             Expr::Block(block) => match &block.block.stmts[..] {
-                [Stmt::Expr(value, None)] => self.node(value),
+                [Stmt::Expr(value, None)] => match self.node(value) {
+                    Node::Rust(code) => Node::Rust(grouped(code)),
+                    node => node,
+                },
                 _ if self.loops(expr) => self.block(&block.block),
                 _ => Node::Rust(self.rust(expr, "this")),
             },
@@ -244,7 +258,7 @@ impl Checker {
                 self.closure(expr)
             }
             Expr::Closure(closure) => {
-                let bound: HashSet<String> = names::bound(&closure.inputs);
+                let bound = names::bound(&closure.inputs);
                 Node::Rust(self.rust_but(expr, "a closure", &bound))
             }
             Expr::Assign(assign) => self.error(Error::new(assign.eq_token.span(), "a comprehension cannot contain assignments: compare with `==`, or name a value with `let`")),
@@ -288,9 +302,33 @@ impl Checker {
                         self.mistakes.at(literal, message);
                     }
                 }
+                // The expansion contains an index twice if it gives a loop its size.
+                let index = matches!(op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_));
+                let (a, b) = match (a, b) {
+                    (Node::Rust(code), b) if index && sizes::linear(&self.locals, &b).is_some() => {
+                        (self.hoist(code), b)
+                    }
+                    (a, Node::Rust(code)) if index && sizes::linear(&self.locals, &a).is_some() => {
+                        (a, self.hoist(code))
+                    }
+                    both => both,
+                };
                 Node::Binary(op, Box::new(a), Box::new(b))
             }
         }
+    }
+
+    /// An integer that is computed once, wherever it is used: a variable, unless the code is a
+    /// literal or a variable itself.
+    fn hoist(&mut self, code: TokenStream) -> Node {
+        let node = Node::Rust(code.clone());
+        if node.is_literal() || syn::parse2::<Ident>(code.clone()).is_ok() {
+            return node;
+        }
+        let place = Span::mixed_site().located_at(code.span());
+        let name = quote::format_ident!("__index{}", self.hoisted.len(), span = place);
+        self.hoisted.push((name.clone(), code));
+        Node::Rust(name.into_token_stream())
     }
 
     /// Statements and a value. Their names are in scope until the block ends.
@@ -309,6 +347,10 @@ impl Checker {
         };
         match first {
             Stmt::Expr(value, None) if rest.is_empty() => self.node(value),
+            // syn takes a macro with braces for a statement, even at the end.
+            Stmt::Macro(value) if rest.is_empty() && value.semi_token.is_none() => {
+                Node::Rust(self.rust(value, "this"))
+            }
             // The messages for these are better than the one for statements.
             Stmt::Expr(value @ (Expr::Assign(_) | Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)), _) => {
                 self.node(value)
@@ -352,7 +394,7 @@ impl Checker {
                     self.locals.len() - 1
                 });
                 let meaning = local.map_or_else(|| Meaning::Rust(name.clone()), Meaning::Local);
-                self.scope.push((pat.ident.unraw().to_string(), meaning));
+                self.scope.push((pat.ident.unraw().to_string(), pat.ident.clone(), meaning));
                 let rest = self.statements(rest, block);
                 Node::Let(Box::new(Let { name, ty, local, value, rest }))
             }

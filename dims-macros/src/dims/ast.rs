@@ -1,8 +1,9 @@
 //! The syntax of `dims!`.
 
+use crate::groups::visible;
 use crate::key::MOST;
 use crate::pattern::errors::MOST as MOST_ERRORS;
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 use std::collections::HashMap;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -57,7 +58,7 @@ impl Parse for DimsInput {
             while !input.is_empty() {
                 dims.push(input.parse()?);
             }
-            check(dims.iter().map(|dim| &dim.name), &[])?;
+            check(dims.iter().map(|dim| (&dim.name, cfgs(&dim.attrs).is_empty())), &[])?;
             Ok(DimsInput::Declared(dims))
         } else {
             let (mut dims, mut lists) = (Vec::new(), Vec::new());
@@ -71,7 +72,7 @@ impl Parse for DimsInput {
                     }
                 }
             }
-            check(dims.iter().map(|dim| &dim.name), &lists)?;
+            check(dims.iter().map(|dim| (&dim.name, true)), &lists)?;
             Ok(DimsInput::Local(dims, lists))
         }
     }
@@ -166,22 +167,29 @@ fn role(input: ParseStream<'_>) -> Result<Option<Path>> {
 fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
     if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
-        Ok(Some(input.parse()?))
+        let size: Expr = input.parse()?;
+        syn::parse2(visible(size.into_token_stream())).map(Some)
     } else {
         Ok(None)
     }
 }
 
+/// The `cfg`s among the attributes of a declaration. Each item of its expansion needs them.
+pub fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
+    attrs.iter().filter(|attr| attr.path().is_ident("cfg")).collect()
+}
+
 /// Checks that no name is used twice, and that there are at most [`MOST`] dims, whose positions
-/// their keys can hold.
-fn check<'a>(dims: impl Iterator<Item = &'a Ident>, lists: &'a [Several]) -> Result<()> {
+/// their keys can hold. Each dim comes with whether it always exists. If it depends on a `cfg`,
+/// rustc checks its name.
+fn check<'a>(dims: impl Iterator<Item = (&'a Ident, bool)>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);
-    let dims = dims.enumerate().map(|(position, name)| (name, position == MOST));
-    for (name, too_many) in dims.chain(lists.iter().map(|list| (&list.name, false))) {
+    let dims = dims.enumerate().map(|(position, (name, always))| (name, always, position == MOST));
+    for (name, always, too_many) in dims.chain(lists.iter().map(|list| (&list.name, true, false))) {
         let message = if too_many {
             format!("one `dims!` can make at most {MOST} dims")
-        } else if seen.insert(name.to_string(), ()).is_some() {
+        } else if always && seen.insert(name.to_string(), ()).is_some() {
             format!("the name `{name}` is declared twice")
         } else {
             continue;

@@ -1,6 +1,6 @@
 //! The expansion of `dims!`.
 
-use super::ast::{Declared, DimsInput, Local, Several};
+use super::ast::{Declared, DimsInput, Local, Several, cfgs};
 use crate::key::Key;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -24,13 +24,14 @@ pub fn expand(input: &DimsInput) -> TokenStream {
 /// points at the declaration.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
     let Declared { attrs, vis, token, name, role, size, end } = dim;
-    let role = role_or_none(role.as_ref(), krate);
+    let (cfgs, role) = (cfgs(attrs), role_or_none(role.as_ref(), krate));
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
         Some(size) => {
             let num = number(size, krate);
             let constant = quote! {
+                #(#cfgs)*
                 impl #name {
                     /// The static size.
                     #vis const SIZE: ::core::primitive::usize = #size;
@@ -45,18 +46,22 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default)]
         #vis #token #name #end
         #constant
+        #(#cfgs)*
         impl #krate::SetElement for #name {
             type Key = #digits;
             type Axes = #krate::OneAxis;
             const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text, #krate::role_names::<#role>());
         }
+        #(#cfgs)*
         impl #krate::Brand for #name {
             type Size = #size_type;
             type Num = #num;
             type Role = #role;
             type Anchor = ();
         }
+        #(#cfgs)*
         impl #krate::Declared for #name {}
+        #(#cfgs)*
         #krate::declared_dim_operators!(#name);
     }
 }
@@ -68,6 +73,9 @@ fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
 /// A static size as a typenum type. A literal is written out bit by bit, because `typenum::U`
 /// supports only some numbers.
 fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
+    if let Expr::Paren(inner) = size {
+        return number(&inner.expr, krate);
+    }
     if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size
         && let Ok(value) = literal.base10_parse::<u64>()
     {

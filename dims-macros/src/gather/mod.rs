@@ -183,11 +183,12 @@ fn check_source(
     words: &Words,
     errors: &mut Errors,
 ) {
-    for slot in &numbered.slots {
+    for (axis, slot) in array.axes.iter().zip(&numbered.slots) {
+        let is_gathered = |term: &Term| matches!(term, Term::Axis(axis) if gathered.contains(axis));
         if let Slot::Group(terms) = slot
-            && let Some(place) = place_of(array, terms, gathered)
+            && terms.iter().any(is_gathered)
         {
-            errors.at(words, &place, "`_` is a whole axis: it cannot be a part of a group");
+            errors.at(words, &axis.place, "`_` is a whole axis: it cannot be a part of a group");
         }
     }
     for (_, place) in coordinates_of(numbered, table) {
@@ -304,12 +305,6 @@ fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
     for axis in array.axes.iter().filter(|axis| matches!(axis.kind, AxisKind::Dots)) {
         errors.at(words, &axis.place, "only the first array can have `...`: name the axes of the positions");
     }
-}
-
-fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<Place> {
-    let inside = terms.iter().any(|term| matches!(term, Term::Axis(axis) if gathered.contains(axis)));
-    let group = || array.axes.iter().find(|axis| matches!(axis.kind, AxisKind::Group(_)));
-    inside.then(group).flatten().map(|axis| axis.place.clone())
 }
 
 impl ValidGather {

@@ -1,9 +1,10 @@
 //! Writes the impl of `DerivedLoad`, which implies `Load`.
 
 use super::ast::{How, LoadField, LoadInput};
-use crate::fields::{bounds, is_generic};
+use crate::fields::{at, bounds, is_generic};
+use crate::pattern::plan::own;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{GenericParam, Lifetime, WherePredicate, parse_quote};
 
@@ -41,7 +42,7 @@ pub fn expand(input: &LoadInput) -> TokenStream {
         predicates.extend(bounds(ty, &of, &of_element, ident, generics));
     }
     generics_of_impl.make_where_clause().predicates.extend(predicates);
-    let names: Vec<Ident> = (0..fields.len()).map(|at| format_ident!("field{at}")).collect();
+    let names: Vec<Ident> = (0..fields.len()).map(|at| own(&format!("field{at}"))).collect();
     let values = fields.iter().map(|part| value(part, &file));
     let members = fields.iter().map(|part| &part.member);
     let (impl_generics, _, clause) = generics_of_impl.split_for_impl();
@@ -52,7 +53,7 @@ pub fn expand(input: &LoadInput) -> TokenStream {
             // A path instead of a closure would make rustc's messages longer.
             #[allow(clippy::redundant_closure_for_method_calls)]
             fn load(
-                from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,
+                __from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {
                 #(let #names = #values;)*
                 ::core::option::Option::Some(#ident { #(#members: #names?),* })
@@ -63,15 +64,16 @@ pub fn expand(input: &LoadInput) -> TokenStream {
 
 fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
+    let from = Ident::new("__from", at(ty));
     match &part.how {
         How::Tensor { name, axes, layout: None } => {
-            quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor::<#ty, #axes>()))
+            quote_spanned!(ty.span()=> #from.field(#name, |from| from.tensor::<#ty, #axes>()))
         }
         How::Tensor { name, axes, layout: Some(layout) } => {
-            quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+            quote_spanned!(ty.span()=> #from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
         How::Nested { name } => {
-            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
+            quote_spanned!(ty.span()=> #from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
         }
         How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
         How::Default(None) => {

@@ -155,8 +155,9 @@ struct Numberer<'n> {
     words: &'n Words,
     errors: &'n mut Errors,
     places: &'n mut Vec<(Option<usize>, Place)>,
-    /// In a sum, the start of the current group in `places`. An axis may occur once in each group.
-    alternative: Option<usize>,
+    /// In a sum, the starts of the sum and of its current group in `places`. An axis may occur once
+    /// in each group.
+    alternative: Option<(usize, usize)>,
 }
 
 impl Numberer<'_> {
@@ -183,8 +184,9 @@ impl Numberer<'_> {
                 }
                 self.refuse(&axis.place, self.rules.sums);
                 let mut sum = Vec::new();
+                let start = self.places.len();
                 for group in groups {
-                    self.alternative = Some(self.places.len());
+                    self.alternative = Some((start, self.places.len()));
                     sum.push(self.terms(group));
                 }
                 self.alternative = None;
@@ -234,8 +236,9 @@ impl Numberer<'_> {
         let number = match &axis.kind {
             AxisKind::Name(name) => {
                 let number = self.table.named(name);
-                let from = self.alternative.unwrap_or(0);
-                if self.places[from..].iter().any(|(own, _)| *own == Some(number))
+                let (sum, group) = self.alternative.unwrap_or((0, 0));
+                let mut others = self.places[..sum].iter().chain(&self.places[group..]);
+                if others.any(|(own, _)| *own == Some(number))
                     && let Some(what) = self.rules.twice
                 {
                     self.errors.at(self.words, place, format!("the axis `{name}` {what}"));

@@ -167,7 +167,12 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
 }
 
 fn op_named(tokens: TokenStream, span: Span) -> Op {
-    if let Ok(closure) = syn::parse2::<ExprClosure>(tokens.clone()) {
+    let mut expr = syn::parse2::<Expr>(tokens.clone());
+    // A closure that a `macro_rules!` macro passes on is in parentheses.
+    while let Ok(Expr::Paren(inner)) = expr {
+        expr = Ok(*inner.expr);
+    }
+    if let Ok(Expr::Closure(closure)) = expr {
         return Op { name: String::new(), span, closure: Some(closure) };
     }
     let name = match syn::parse2::<LitStr>(tokens.clone()) {

@@ -36,6 +36,7 @@ pub fn reference(operand: &Expr) -> TokenStream {
 fn is_number(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) => true,
+        Expr::Paren(inner) => is_number(&inner.expr),
         Expr::Unary(minus) => is_number(&minus.expr),
         Expr::Array(list) => list.elems.iter().all(is_number),
         _ => false,

@@ -9,28 +9,33 @@ use crate::pattern::operand::reference;
 use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank, own};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::Expr;
 use syn::spanned::Spanned;
 
 /// Expands to one call for each result. The pattern becomes a constant.
 pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible: bool) -> TokenStream {
     if let [output] = &valid.outputs[..] {
         let references: Vec<_> = call.operands.iter().map(reference).collect();
-        let call = result(call, valid, kind, &references, output, &valid.pieces[0]);
+        let call = result(call, valid, kind, &references, &valid.given, output, &valid.pieces[0]);
         return finish(call, fallible);
     }
-    // Evaluates the operands once for all results.
+    // Evaluates the operands and the sizes once for all results.
     let names: Vec<_> = (0..call.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     let references = call.operands.iter().map(reference);
     let bound: Vec<_> = names.iter().map(|name| quote!(#name)).collect();
+    let values = valid.given.iter().map(|(_, value)| value);
+    let sizes: Vec<_> = values.clone().enumerate().map(|(at, value)| size(at, value)).collect();
+    let axes = valid.given.iter().map(|(axis, _)| *axis);
+    let given: Vec<_> = axes.zip(sizes.iter().map(|name| Expr::Verbatim(quote!(#name)))).collect();
     let results: Vec<_> = valid
         .outputs
         .iter()
         .zip(&valid.pieces)
-        .map(|(output, pieces)| result(call, valid, kind, &bound, output, pieces))
+        .map(|(output, pieces)| result(call, valid, kind, &bound, &given, output, pieces))
         .collect();
-    let values: Vec<_> = (0..results.len()).map(|at| own(&format!("result{at}"))).collect();
-    let tuple = quote!(::core::result::Result::Ok((#(#values),*)));
-    let chain = results.iter().zip(&values).rev().fold(tuple, |rest, (result, value)| {
+    let named: Vec<_> = (0..results.len()).map(|at| own(&format!("result{at}"))).collect();
+    let tuple = quote!(::core::result::Result::Ok((#(#named),*)));
+    let chain = results.iter().zip(&named).rev().fold(tuple, |rest, (result, value)| {
         let error = own("error");
         quote! {
             match #result {
@@ -39,7 +44,17 @@ pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible
             }
         }
     });
-    finish(quote! { match (#(#references,)*) { (#(#names,)*) => #chain } }, fallible)
+    let call = quote! {
+        match ((#(#references,)*), (#(#values,)*)) { ((#(#names,)*), (#(#sizes,)*)) => #chain }
+    };
+    finish(call, fallible)
+}
+
+/// The variable of a size, where rustc reports that the value is not a size.
+fn size(at: usize, value: &Expr) -> Ident {
+    let mut name = own(&format!("given{at}"));
+    name.set_span(Span::mixed_site().located_at(value.span()));
+    name
 }
 
 fn result(
@@ -47,6 +62,7 @@ fn result(
     valid: &ValidTransform,
     kind: TransformKind,
     references: &[TokenStream],
+    given: &[(usize, Expr)],
     output: &Numbered,
     pieces: &[Part],
 ) -> TokenStream {
@@ -69,7 +85,7 @@ fn result(
         .map(|((reference, operand), array)| bound_argument(reference, operand.span(), array, place))
         .collect();
     let arguments = nested(&arguments);
-    let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));
+    let (given, out) = (plan::given(&valid.table, given), out_rank(output));
     match kind {
         TransformKind::Reduce if valid.op.is_none() => {
             let closure = call.op.as_ref().and_then(|op| op.closure.as_ref());

@@ -68,6 +68,10 @@ mod tests {
         assert_eq!(errors(quote!(x, "(a b c) -> a ..b", k = 2), TransformKind::Rearrange), 2);
         assert_eq!(errors(quote!(x, "a; b -> a ;b (", maxx), TransformKind::Reduce), 4);
         assert_eq!(errors(quote!(x, "a b -> b a"), TransformKind::Rearrange), 0);
+        // An axis may occur once in each group of a sum, but not beside the sum.
+        assert_eq!(errors(quote!(v, h -> h (h + 1)), TransformKind::Rearrange), 1);
+        assert_eq!(errors(quote!(v, h -> (h + 1) h), TransformKind::Rearrange), 1);
+        assert_eq!(errors(quote!(v, w, h, h -> (h + h)), TransformKind::Rearrange), 0);
     }
 
     #[test]

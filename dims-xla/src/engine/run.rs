@@ -378,7 +378,7 @@ where
             at += 1;
             !own.call.is_known_right() && (at > excess || !std::mem::replace(&mut has_failed, true))
         });
-        let kept = self.module.donated.iter().map(|own| own.1).collect();
+        let kept = self.module.kept.clone();
         let mut parts = DeviceParts {
             tensors: results.into_iter().enumerate(),
             pending,

@@ -69,6 +69,8 @@ pub(crate) struct Flow {
     /// For each step, the values that it reads in a split other than the stored one.
     pub(crate) reads: Vec<Vec<Read>>,
     pub(crate) steps: Vec<Vec<Made>>,
+    /// For each step, the splits of the loops of each of its jobs.
+    pub(crate) loops: Vec<Vec<Split>>,
     pub(crate) transfers: Vec<Transfer>,
 }
 
@@ -413,6 +415,7 @@ impl<'p> Tracer<'p> {
             self.checks(job, loops, operation, origin);
             self.sums(value, job, loops, &made, (operation, origin));
         }
+        self.flow.loops.push(sums);
         self.finish(value, made, operation, origin);
     }
 
@@ -438,6 +441,7 @@ impl<'p> Tracer<'p> {
             }
         }
         let made = self.values[value].pieces.iter().map(|own| vec![None; own.axes.len()]).collect();
+        self.flow.loops.push(Vec::new());
         self.finish(value, made, operation, origin);
     }
 

@@ -178,7 +178,8 @@ pub(crate) fn jobs<'p>(
             let mut job = Job::of(program, &[&own.field]).along(&own.kept, piece);
             match own.reduction.0.as_str() {
                 "Sum" | "Mean" | "Max" | "Min" | "Prod" | "Norm" | "NormP" => {}
-                "Variance" | "Deviation" | "LogSumExp" => job.sums = 2,
+                "Variance" | "Deviation" => job.sums = 3,
+                "LogSumExp" => job.sums = 2,
                 _ => job.whole.extend(&own.reduced),
             }
             vec![job]

@@ -72,7 +72,8 @@ impl Lower<'_> {
     pub(super) fn attention(&mut self, own: &SavedAttention) -> Result<Value, XlaError> {
         let sizes = own.operands[0].sizes.clone();
         let shape: Vec<usize> = own.kept.iter().map(|&axis| sizes[axis]).collect();
-        if sizes.contains(&0) {
+        // Without features, the products of queries and keys are 0. A mean over no keys is 0.
+        if own.over.iter().chain(&own.kept).any(|&axis| sizes[axis] == 0) {
             return Ok(self.body.zeros(own.dtype, &shape));
         }
         if let Some(found) = self.cudnn_attention(own)? {

@@ -70,7 +70,7 @@ impl Lower<'_> {
                 Ok(self.body.stored(&found, dtype))
             }
             SavedKind::MaxOfParts { parts, .. } => {
-                let rows = self.body.loaded(&own[0]);
+                let rows = self.comparable(&own[0]);
                 let greatest = |lower: &Self, rows: &Value| {
                     let start = match rows.dtype.is_float() {
                         true => lower.body.float(f64::NEG_INFINITY, rows.dtype),
@@ -444,9 +444,12 @@ impl Lower<'_> {
         let [found, order] = self.sorted(value, lines, len, false);
         let body = &self.body;
         let own = body.reshape(value, &[lines, len]);
+        // As in the kernels, `f32` serves where it has every position.
         let place = match own.dtype {
-            DType::F64 => q * (len - 1) as f64,
-            _ => f64::from(q as f32 * (len - 1) as f32),
+            DType::F32 | DType::F16 | DType::Bf16 if len - 1 <= 1_usize << f32::MANTISSA_DIGITS => {
+                f64::from(q as f32 * (len - 1) as f32)
+            }
+            _ => q * (len - 1) as f64,
         };
         let low = (place.floor() as usize).min(len - 1);
         let share = place - place.floor();

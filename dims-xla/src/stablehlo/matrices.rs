@@ -17,25 +17,32 @@ impl Lower<'_> {
     ) -> Result<Value, XlaError> {
         let MatrixSizes { batch, rows, columns, right } = sizes;
         let a = self.body.reshape(&operands[0], &[batch, rows, columns]);
-        // Where the host returns an error, the result has elements that are not finite. (Exceptions
-        // are 1 x 1 matrices: the factor of 0 can be 0, and division by infinity gives 0.)
-        let (found, what) = match work {
+        let [row, column] = [1, 2].map(|axis| self.body.iota(DType::I32, &a.shape, axis));
+        // Where the host returns an error, the result has elements that are not finite, with two
+        // exceptions: the factor of a 1 x 1 matrix can be 0, and dividing by an infinite element of
+        // the diagonal can give 0. So the diagonal is checked, too.
+        let (found, is_pivot, what) = match work {
             MatrixWork::Cholesky => {
                 let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));
                 let half = self.body.mul(&sum, &self.body.like(&sum, 0.5));
                 let factor = self.body.cholesky(&half);
                 // StableHLO does not specify the elements above the diagonal.
-                let [row, column] = [1, 2].map(|axis| self.body.iota(DType::I32, &factor.shape, axis));
                 let is_lower = self.body.compare("GE", &row, &column);
                 (
                     self.body.select(&is_lower, &factor, &self.body.like(&factor, 0.0)),
+                    self.body.compare("GT", &factor, &self.body.like(&factor, 0.0)),
                     "a matrix is not positive definite, or has an element that is infinite or NaN",
                 )
             }
             MatrixWork::SolveTriangular(triangle) => {
                 let b = self.body.reshape(&operands[1], &[batch, rows, right]);
+                let is_pivot = match triangle.unit {
+                    true => self.body.broadcast(&self.body.truth(true), &a.shape, &[]),
+                    false => self.body.is_finite(&a),
+                };
                 (
                     self.body.triangular_solve(&a, &b, triangle),
+                    is_pivot,
                     "a matrix is singular, or an element, a right-hand side or a result is infinite or NaN",
                 )
             }
@@ -43,8 +50,9 @@ impl Lower<'_> {
                 return Err(self.refused(format!("StableHLO has no `{}`: run it on the host", work.name())));
             }
         };
-        let is_finite = self.body.is_finite(&found);
-        let all = self.body.reduce(&is_finite, &self.body.truth(true), &[0, 1, 2], "and");
+        let is_right = self.body.binary("or", &self.body.compare("NE", &row, &column), &is_pivot);
+        let all = |of: &Value| self.body.reduce(of, &self.body.truth(true), &[0, 1, 2], "and");
+        let all = self.body.binary("and", &all(&self.body.is_finite(&found)), &all(&is_right));
         self.check(all, what);
         Ok(self.body.reshape(&found, &[found.len()]))
     }

@@ -59,6 +59,8 @@ pub struct Module {
     pub checks: Vec<Check>,
     /// The inputs that results may overwrite: pairs of an input and a result.
     pub donated: Vec<(usize, usize)>,
+    /// The results of `donated` that are state: if a check fails, they are their inputs, unchanged.
+    pub kept: Vec<usize>,
 }
 
 /// A condition for the results of a module, such as that computed indices are in range.
@@ -76,8 +78,8 @@ pub struct Check {
 const INLINE: usize = 1 << 10;
 
 /// Lowers a program. `donated` has the indices of inputs whose memory the results may reuse. The
-/// memory of each of them goes to the first free result of the same type and sizes, if there is
-/// one.
+/// memory of each of them goes to a result of the same type and sizes, if there is a free one: to
+/// the result with the same path in its value, or else to the first.
 ///
 /// # Errors
 ///
@@ -109,6 +111,8 @@ pub(crate) fn lower_with(
         checks: Vec::new(),
         step: 0,
         is_sharded: sharded.is_some(),
+        parts: Vec::new(),
+        split: Vec::new(),
     };
     let mut reads = HashMap::new();
     let mut arguments = Vec::new();
@@ -142,6 +146,13 @@ pub(crate) fn lower_with(
         };
         let stored =
             sharded.map(|sharded| lower.split_operands(sharded, &sharded.flow.reads[number], &mut reads));
+        if let Some(sharded) = sharded {
+            let mesh = sharded.placement.mesh.axes();
+            let devices = |own: &Option<usize>| own.map_or(1, |axis| mesh[axis].1);
+            let loops = sharded.flow.loops[number].iter();
+            lower.parts = loops.map(|own| own.iter().map(devices).collect()).collect();
+            lower.split = lower.parts.first().cloned().unwrap_or_default();
+        }
         let value = match &step.work {
             SavedWork::Parts(parts) => lower.sum_of_parts(parts, step.dtype, &shape)?,
             SavedWork::Rule(rule) => lower.rule(rule, step.dtype, step.len)?,
@@ -171,23 +182,11 @@ pub(crate) fn lower_with(
         let (value, start) = lower.read_piece(number, result.start as isize, &loops);
         results.push(lower.body.view(&value, start, &loops));
     }
-    let mut pairs = Vec::new();
-    for &input in donated {
-        let own = &program.inputs[input].tensor;
-        let same = |number: &usize| {
-            let result = &program.results[*number].tensor;
-            (result.dtype, result.sizes()) == (own.dtype, own.sizes())
-                && sharded.is_none_or(|own| own.flow.inputs[input] == own.flow.results[*number])
-        };
-        let free = |number: &usize| !pairs.iter().any(|&(_, taken)| taken == *number);
-        if let Some(result) = (0..results.len()).filter(free).find(same) {
-            pairs.push((input, result));
-        }
-    }
+    let (pairs, kept) = reused(program, donated, sharded);
     let failed = lower.first_failure();
     if let Some((failed, is_right)) = &failed {
         // State that the program consumes stays unchanged if a check fails.
-        for &(input, result) in &pairs {
+        for &(input, result) in pairs.iter().filter(|own| kept.contains(&own.1)) {
             results[result] = lower.body.select(is_right, &results[result], &arguments[input]);
         }
         results.push(failed.clone());
@@ -234,7 +233,58 @@ pub(crate) fn lower_with(
         result_attributes.join(", "),
     );
     let checks = lower.checks.iter().map(|(_, check)| *check).collect();
-    Ok(Module { text, captured, checks, donated: pairs })
+    Ok(Module { text, captured, checks, donated: pairs, kept })
+}
+
+/// The inputs that results overwrite, and the results that are state: see [`Module::donated`] and
+/// [`Module::kept`].
+///
+/// A result is state if there is no doubt which input it replaces: exactly one input and one result
+/// of the type have its path, or the type has as many donated inputs as results.
+fn reused(
+    program: &EngineProgram,
+    donated: &[usize],
+    sharded: Option<&Sharded<'_>>,
+) -> (Vec<(usize, usize)>, Vec<usize>) {
+    let is_alike = |input: usize, result: usize| {
+        let (own, other) = (&program.inputs[input].tensor, &program.results[result].tensor);
+        (own.dtype, own.sizes()) == (other.dtype, other.sizes())
+            && sharded.is_none_or(|own| own.flow.inputs[input] == own.flow.results[result])
+    };
+    let inputs = |result: usize| donated.iter().copied().filter(move |&own| is_alike(own, result));
+    let results = |input: usize| (0..program.results.len()).filter(move |&own| is_alike(input, own));
+    let has_path = |input: usize, result: usize| {
+        let path = path_within(&program.inputs[input].tensor.path);
+        !path.is_empty() && path == path_within(&program.results[result].tensor.path)
+    };
+    let (mut pairs, mut kept): (Vec<(usize, usize)>, Vec<usize>) = (Vec::new(), Vec::new());
+    for &input in donated {
+        let of: Vec<usize> = results(input).filter(|&own| has_path(input, own)).collect();
+        if let [result] = of[..]
+            && inputs(result).filter(|&own| has_path(own, result)).count() == 1
+        {
+            pairs.push((input, result));
+            kept.push(result);
+        }
+    }
+    for &input in donated {
+        if pairs.iter().any(|own| own.0 == input) {
+            continue;
+        }
+        let free = results(input).find(|result| !pairs.iter().any(|own| own.1 == *result));
+        let Some(result) = free else { continue };
+        pairs.push((input, result));
+        if inputs(result).count() == results(input).count() {
+            kept.push(result);
+        }
+    }
+    (pairs, kept)
+}
+
+/// A path without its first index, which is the position in a tuple of inputs or results.
+fn path_within(path: &str) -> &str {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    if first.parse::<usize>().is_ok() { rest } else { path }
 }
 
 /// The split of a program over a mesh.
@@ -272,6 +322,10 @@ struct Lower<'p> {
     step: usize,
     /// Whether the program runs on a mesh.
     is_sharded: bool,
+    /// On a mesh, for each part of the current step, the number of devices that split each loop.
+    parts: Vec<Vec<usize>>,
+    /// The entry of `parts` for the current part.
+    split: Vec<usize>,
 }
 
 /// Values in a split other than the stored one.
@@ -309,6 +363,11 @@ impl Lower<'_> {
         let failed = failed?;
         let is_right = body.compare("EQ", &failed, &count);
         Some((failed, is_right))
+    }
+
+    /// The number of devices that split a loop of the current part.
+    fn devices(&self, axis: usize) -> usize {
+        self.split.get(axis).copied().unwrap_or(1)
     }
 
     /// A tensor of a value: the value itself, or one of its pieces.

@@ -48,6 +48,12 @@ impl Lower<'_> {
         self.body.div(&sum, &self.body.like(&sum, count as f64))
     }
 
+    /// The differences of elements from their mean over axes.
+    fn centred(&self, value: &Value, axes: &[usize]) -> Value {
+        let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
+        self.body.sub(value, &mean)
+    }
+
     /// Broadcasts a value that lacks some axes along these axes.
     pub(super) fn spread(&self, value: &Value, shape: &[usize], without: &[usize]) -> Value {
         let axes: Vec<usize> = (0..shape.len()).filter(|axis| !without.contains(axis)).collect();
@@ -96,8 +102,9 @@ impl Lower<'_> {
             "Max" => self.extreme(&value, &axes, true),
             "Min" => self.extreme(&value, &axes, false),
             "Variance" | "Deviation" => {
-                let mean = self.spread(&self.mean(&value, &axes), &value.shape, &axes);
-                let difference = body.sub(&value, &mean);
+                // Twice, because the rounding error of a large mean can be larger than the
+                // deviation. This error is the mean of the differences from the rounded mean.
+                let difference = self.centred(&self.centred(&value, &axes), &axes);
                 let sum = body.sum(&body.mul(&difference, &difference), &axes);
                 let variance = body.div(&sum, &body.like(&sum, count - float(0)));
                 if name == "Deviation" { body.unary("sqrt", &variance) } else { variance }
@@ -217,17 +224,11 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    /// The factor of a normalization for each line.
-    fn line_factor(&self, name: &str, eps: f64, value: &Value, axes: &[usize]) -> Value {
+    /// `1 / sqrt(mean of x^2 + eps)` for each line: the factor of a normalization, where `x` is
+    /// centred for "Standardize".
+    fn line_factor(&self, eps: f64, x: &Value, axes: &[usize]) -> Value {
         let body = &self.body;
-        let mean = match name {
-            "Standardize" => {
-                let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
-                let difference = body.sub(value, &mean);
-                self.mean(&body.mul(&difference, &difference), axes)
-            }
-            _ => self.mean(&body.mul(value, value), axes),
-        };
+        let mean = self.mean(&body.mul(x, x), axes);
         let root = body.unary("sqrt", &body.add(&mean, &body.like(&mean, eps)));
         body.div(&body.like(&root, 1.0), &root)
     }
@@ -239,12 +240,11 @@ impl Lower<'_> {
             let length = body.max(&length, &body.like(&length, eps));
             return body.div(value, &self.spread(&length, &value.shape, axes));
         }
-        let factor = self.spread(&self.line_factor(name, eps, value, axes), &value.shape, axes);
-        if name == "RootMeanSquare" {
-            return body.mul(value, &factor);
-        }
-        let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
-        body.mul(&body.sub(value, &mean), &factor)
+        let value = match name {
+            "Standardize" => self.centred(value, axes),
+            _ => value.clone(),
+        };
+        body.mul(&value, &self.spread(&self.line_factor(eps, &value, axes), &value.shape, axes))
     }
 
     /// Running sums, products, extremes or log-sum-exps, by doubling: each step combines elements
@@ -313,13 +313,13 @@ impl Lower<'_> {
                 body.sub(&dy, &body.mul(&along(body.sum(&dy, &axes)), &body.unary("exponential", &y)))
             }
             ("Standardize", Some(x)) => {
-                let factor = spread(&self.line_factor(name, eps(), x, &axes));
+                let factor = spread(&self.line_factor(eps(), &self.centred(x, &axes), &axes));
                 let (mean, share) =
                     (along(self.mean(&dy, &axes)), along(self.mean(&body.mul(&y, &dy), &axes)));
                 body.mul(&body.sub(&body.sub(&dy, &mean), &body.mul(&y, &share)), &factor)
             }
             ("RootMeanSquare", Some(x)) => {
-                let factor = spread(&self.line_factor(name, eps(), x, &axes));
+                let factor = spread(&self.line_factor(eps(), x, &axes));
                 body.mul(&body.sub(&dy, &body.mul(&y, &along(self.mean(&body.mul(&y, &dy), &axes)))), &factor)
             }
             ("UnitLength", Some(x)) => {

@@ -80,13 +80,8 @@ impl Body {
     /// A register converted to a type and back to the registers of that type.
     pub(super) fn cast(&self, a: &Value, to: DType, unsigned: bool) -> Value {
         match to {
-            DType::F16 | DType::Bf16 => {
-                let single = self.float_of(a, DType::F32, unsigned);
-                match to {
-                    DType::F16 => self.reduce_precision(&single, 5, 10),
-                    _ => self.reduce_precision(&single, 8, 7),
-                }
-            }
+            DType::F16 => self.rounded_to_f16(&self.float_of(a, DType::F32, unsigned)),
+            DType::Bf16 => self.reduce_precision(&self.float_of(a, DType::F32, unsigned), 8, 7),
             DType::F32 | DType::F64 => self.float_of(a, to, unsigned),
             DType::Bool => self.nonzero(a),
             _ if a.dtype.is_float() => self.to_integer(a, to),
@@ -94,6 +89,15 @@ impl Body {
             DType::I64 | DType::Isize | DType::U64 | DType::Usize => a.clone(),
             _ => self.convert(&self.convert(a, to), DType::I64),
         }
+    }
+
+    /// `f32`s rounded to `f16`s, as `f32`s.
+    fn rounded_to_f16(&self, a: &Value) -> Value {
+        // `reduce_precision` replaces subnormal results by 0. They are multiples of 2^-24.
+        let multiple = self.unary("round_nearest_even", &self.mul(a, &self.like(a, 2f64.powi(24))));
+        let small = self.mul(&multiple, &self.like(a, 2f64.powi(-24)));
+        let is_small = self.compare("LT", &self.abs(a), &self.like(a, 2f64.powi(-14)));
+        self.select(&is_small, &small, &self.reduce_precision(a, 5, 10))
     }
 
     fn float_of(&self, a: &Value, to: DType, unsigned: bool) -> Value {
@@ -133,12 +137,7 @@ impl Body {
             "Abs" => self.abs(a),
             "Square" => self.mul(a, a),
             "Powi" => self.powi(a, words[0] as i64),
-            "Signum" if is_int => self.unary("sign", a),
-            "Signum" => {
-                // 1 with the sign of the operand, including the sign of 0.
-                let one = self.select(&self.sign_bit(a), &c(-1.0), &c(1.0));
-                self.select(&self.is_nan(a), a, &one)
-            }
+            "Signum" => self.unary("sign", a),
             "Relu" => self.max(a, &c(0.0)),
             "Relu6" => self.min(&self.max(a, &c(0.0)), &c(6.0)),
             "Not" => self.unary("not", a),
@@ -267,7 +266,7 @@ impl Body {
             "ToRadians" => self.mul(a, &c(PI / 180.0)),
             "NanTo" => self.select(&self.is_nan(a), &c(float(0)), a),
             "Polygamma" if words[0] == 1 => self.chlo("digamma", &[a]),
-            "Polygamma" => self.chlo("polygamma", &[&c((words[0] - 1) as f64), a]),
+            "Polygamma" => self.polygamma(words[0] as i32 - 1, a),
             "Bell" => {
                 let square = self.mul(a, a);
                 self.unary("exponential", &self.mul(&c(-float(0)), &square))
@@ -317,6 +316,36 @@ impl Body {
         let far = self.sub(a, &self.unary("tanh", a));
         let is_near = self.compare("LT", &self.abs(a), &self.like(a, 1.25));
         self.select(&is_near, &near, &far)
+    }
+
+    /// The derivative of order `n` of the digamma function. `n` is at least 1.
+    fn polygamma(&self, n: i32, a: &Value) -> Value {
+        let c = |value: f64| self.like(a, value);
+        // XLA's function is wrong for some negative numbers. There, the result is
+        // (-1)^n polygamma(n, 1 - x) - pi^(n + 1) p(cot(pi x)), where p(cot) is the derivative of
+        // order n of cot. At the poles, XLA's function is right.
+        let is_pole = self.compare("EQ", a, &self.unary("floor", a));
+        let is_negative = self.compare("LT", a, &c(0.0));
+        let is_reflected = self.binary("and", &is_negative, &self.unary("not", &is_pole));
+        let x = self.select(&is_reflected, &self.sub(&c(1.0), a), a);
+        let right = self.chlo("polygamma", &[&c(f64::from(n)), &x]);
+        // The coefficients of p. The derivative of cot is -(1 + cot^2).
+        let mut coefficients = vec![0.0_f64, 1.0];
+        for _ in 0..n {
+            let mut next = vec![0.0; coefficients.len() + 1];
+            for (power, coefficient) in coefficients.iter().enumerate().skip(1) {
+                next[power - 1] -= power as f64 * coefficient;
+                next[power + 1] -= power as f64 * coefficient;
+            }
+            coefficients = next;
+        }
+        let rest = self.sub(a, &self.unary("round_nearest_even", a));
+        let cot = self.div(&c(1.0), &self.unary("tan", &self.mul(&rest, &c(PI))));
+        let step = |sum: Value, &coefficient: &f64| self.add(&self.mul(&sum, &cot), &c(coefficient));
+        let sum = coefficients.iter().rev().fold(c(0.0), step);
+        let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
+        let reflected = self.sub(&self.mul(&c(sign), &right), &self.mul(&c(PI.powi(n + 1)), &sum));
+        self.select(&is_reflected, &reflected, &right)
     }
 
     /// `sin(pi x)`, from the distance to the nearest integer.

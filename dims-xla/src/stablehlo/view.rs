@@ -93,7 +93,8 @@ impl Body {
     /// The elements of a value along loops: axis `n` of the result is loop `n`.
     pub(super) fn view(&self, value: &Value, offset: isize, loops: &[Loop]) -> Value {
         let shape: Vec<usize> = loops.iter().map(|own| own.size).collect();
-        if shape.contains(&0) {
+        // (Empty values have stride 0 along all loops, like one repeated element.)
+        if value.len() == 0 || shape.contains(&0) {
             return self.zeros(value.dtype, &shape);
         }
         let (offset, mut varied, reversed) = forwards(offset, loops);

@@ -5,6 +5,7 @@ mod long;
 mod loops;
 
 use ndarray::{Array1, Array2, Array3, array};
+use std::cell::Cell;
 use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
@@ -101,6 +102,166 @@ fn branches_that_are_not_taken_are_not_read() {
     assert_eq!(tensor!([i] => m[i, -1]), array![2, 4, 6]);
     let above = tensor!([i in 0..3] => if i > 0 { sum[k](m[i - 1, k]) } else { -1 });
     assert_eq!(above, array![-1, 3, 7]);
+}
+
+#[test]
+fn reductions_in_branches_that_are_not_taken_do_not_fail() {
+    let (d, m) = (array![0i32, 2], array![[1i32, 2], [6, 8]]);
+    assert_eq!(tensor!([i] => if d[i] != 0 { sum[k](m[i, k] / d[i]) } else { -1 }), array![-1, 7]);
+    assert_eq!(tensor!([i] => if d[i] == 0 { -1 } else { max[k](m[i, k] % d[i]) }), array![-1, 0]);
+    assert_eq!(tensor!([i] => d[i] != 0 && sum[k](m[i, k] / d[i]) > 6), array![false, true]);
+    let quotient = |x: i32, by: i32| if by == 0 { panic!("0") } else { x / by };
+    assert_eq!(tensor!([i] => if d[i] != 0 { max[k](quotient(m[i, k], d[i])) } else { -1 }), array![-1, 4]);
+    // A `let` is computed where its name is used.
+    assert_eq!(tensor!([i] => let q = 10 / d[i]; d[i] != 0 && q > 2), array![false, true]);
+    assert_eq!(
+        tensor!([i] => let q = 10 / d[i]; if d[i] != 0 { sum[k](m[i, k] * q) } else { -1 }),
+        array![-1, 70]
+    );
+}
+
+#[test]
+fn operators_combine_what_they_combine_in_rust() {
+    let (n, s) = (array![6u32, 12], 2u32);
+    assert_eq!(tensor!([i] => (n[i] >> s).count_ones()), array![1, 2]);
+    let m = array![1i32, 2];
+    assert_eq!(tensor!([i] => m[i] << (m[i] << 1)), array![4, 32]);
+    let (c, u, v) = (array![false, true], false, true);
+    assert_eq!(tensor!([i] => c[i] && u | v), array![false, true]);
+    assert_eq!(tensor!([i] => c[i] || u && v), array![false, true]);
+    let (a, p, q) = (array![1.0, -2.0], 1.0, 2.0);
+    assert_eq!(tensor!([i] => if a[i] > 0.0 && s > 1 { 1 } else { 0 }), array![1, 0]);
+    assert_eq!(tensor!([i] => a[i] * { p + q }), array![3.0, -6.0]);
+    assert_eq!(tensor!([i] => -{ p + q } + a[i]), array![-2.0, -5.0]);
+}
+
+#[test]
+fn lets_name_what_functions_and_arms_use() {
+    fn f(x: f64) -> f64 {
+        x * 100.0
+    }
+    let (a, t) = (array![1.0f64, 2.0], 1.5);
+    assert_eq!(tensor!([i] => f(a[i])), array![100.0, 200.0]);
+    assert_eq!(tensor!([i] => let f = |x: f64| x + 1.0; f(a[i])), array![2.0, 3.0]);
+    assert_eq!(tensor!([i] => match a[i] { x if x > t => x, _ => t }), array![1.5, 2.0]);
+    assert_eq!(tensor!([i] => let t = 5.0; match a[i] { x if x > t => x, _ => t }), array![5.0, 5.0]);
+    // A name that a pattern binds is not the loop or the `let` with this name.
+    assert_eq!(tensor!([i] => match a[i] { i if i > t => i, _ => 0.0 }), array![0.0, 2.0]);
+    assert_eq!(tensor!([i] => let t = 5.0; match a[i] { t if t > 1.0 => t, _ => t + 1.0 }), array![6.0, 2.0]);
+    // A function may have the name of a loop.
+    assert_eq!(tensor!([f] => f(a[f])), array![100.0, 200.0]);
+}
+
+#[test]
+fn parameters_of_closures_are_neither_loops_nor_lets() {
+    fn apply(f: impl Fn(f64) -> f64, at: f64) -> f64 {
+        f(at)
+    }
+    let (a, v) = (array![1.0, 2.0], [1.0, 10.0]);
+    assert_eq!(tensor!([k] => a[k] * v.iter().map(|k| k * 2.0).sum::<f64>()), array![22.0, 44.0]);
+    assert_eq!(tensor!([k] => a[k] + apply(|k| k + 1.0, 2.0)), array![4.0, 5.0]);
+    assert_eq!(tensor!([k] => let t = 2.0; a[k] + apply(|t| t + 1.0, t)), array![4.0, 5.0]);
+    // The parameter is no index, but the same name after the closure is one.
+    let (b, c) = (array![3.0, 4.0], array![1.0, 10.0]);
+    assert_eq!(einsum!(a[i].map(|j| j * 2.0) * b[j] * c[j] => [i]), array![86.0, 172.0]);
+}
+
+#[test]
+fn a_block_may_end_in_a_macro_with_braces() {
+    macro_rules! twice {
+        ($x:expr) => {
+            $x * 2.0
+        };
+    }
+    let a = array![1.0, 3.0];
+    let found = tensor!([i] => if a[i] > 2.0 { let limit = 2.0; twice! { limit } } else { a[i] });
+    assert_eq!(found, array![1.0, 4.0]);
+}
+
+/// `try_tensor!` puts captured code into a block with a label, where rustc refuses a `continue`
+/// without one.
+#[test]
+fn captured_code_leaves_a_loop_by_its_label() {
+    let a = array![1.0, 2.0];
+    let mut scaled = Vec::new();
+    'scales: for scale in [Some(2.0), None, Some(3.0)] {
+        scaled.push(try_tensor!([i] => a[i] * match scale { Some(scale) => scale, None => continue 'scales }));
+    }
+    assert_eq!(scaled, [Ok(array![2.0, 4.0]), Ok(array![3.0, 6.0])]);
+}
+
+#[test]
+fn a_later_let_hides_an_operand() {
+    let (x, y) = (array![1i32, 2], array![10, 20]);
+    assert_eq!(tensor!([i] => let first = x[0]; let x = &y; x[i] - first), array![9, 19]);
+}
+
+macro_rules! plus_ones {
+    ($x:ident) => {{
+        let a = array![1i32, 1];
+        tensor!([i] => $x[i] + a[i])
+    }};
+}
+
+macro_rules! scaled {
+    ($x:ident, $s:expr) => {
+        tensor!([i] => $x[i] * $s)
+    };
+}
+
+macro_rules! row_sums {
+    ($x:ident, $i:ident) => {
+        tensor!([$i] => sum[k]($x[$i, k]))
+    };
+}
+
+macro_rules! products_of_rows {
+    ($x:ident, $i:ident, $j:ident) => {
+        einsum!($x[$i, k] * $x[$j, k] => [$i, $j])
+    };
+}
+
+macro_rules! counted {
+    ($n:expr, $value:expr) => {
+        tensor!([j in 0..$n] => $value)
+    };
+}
+
+#[test]
+fn macros_have_names_of_their_own() {
+    let a = array![1, 2];
+    assert_eq!(plus_ones!(a), array![2, 3]);
+    let (k, i) = (array![1i32, 2, 3], 10);
+    assert_eq!(scaled!(k, i), array![10, 20, 30]);
+    let m = array![[1i32, 2], [3, 4]];
+    assert_eq!(row_sums!(m, k), array![3, 7]);
+    assert_eq!(row_sums!(m, i), array![3, 7]);
+    assert_eq!(products_of_rows!(m, k, l), array![[5, 11], [11, 25]]);
+    // A loop that the macro itself does not use is there for the code that it is given.
+    assert_eq!(counted!(3, j * 2), array![0, 2, 4]);
+}
+
+#[test]
+fn captured_code_runs_once() {
+    let (k, calls) = (array![1i32, 2, 4, 8], Cell::new(0));
+    let off = || {
+        calls.set(calls.get() + 1);
+        1
+    };
+    assert_eq!(tensor!([i] => k[i + off()] * i), array![0, 4, 16]);
+    assert_eq!(calls.take(), 1);
+    assert_eq!(tensor!([i] => let at = i + off(); k[at] * i), array![0, 4, 16]);
+    assert_eq!(calls.take(), 1);
+    assert_eq!(tensor!([i] => k[k.len() - off() - i] * i), array![0, 4, 4, 3]);
+    assert_eq!(calls.take(), 1);
+    let lows = || {
+        calls.set(calls.get() + 1);
+        array![1.0, -1.0]
+    };
+    let (x, m) = (array![0.5f64, 2.0], array![[1.0, 2.0], [3.0, 0.0]]);
+    assert_eq!(tensor!([i] => x[i].clamp((lows())[i], 1.5)), array![1.0, 1.5]);
+    assert_eq!(calls.take(), 1);
+    assert_eq!(tensor!([i] => x[i].clamp(min[k](m[i, k]), 1.5)), array![1.0, 1.5]);
 }
 
 #[test]

@@ -109,6 +109,40 @@ fn the_inverse_is_refused() {
 }
 
 #[test]
+fn bad_diagonals_are_errors() {
+    let Some(pjrt) = plugin(1) else { return };
+    let with = |n: usize, first: f64, above: f64| -> Square {
+        let element = |at: usize| match (at / n, at % n) {
+            (0, 0) => first,
+            (row, column) if row == column => 1.0,
+            (row, column) if row < column => above,
+            _ => 0.0,
+        };
+        from_vec((Row.of(n), prime(Row.of(n))), (0..n * n).map(element).collect())
+    };
+    for n in [1, 2] {
+        let good = with(n, 4.0, 0.0);
+        let run = pjrt.compile(&record(|a: &Square| a.cholesky(Row, prime(Row)), &good).unwrap()).unwrap();
+        assert!(run.call(&good).unwrap().to_host().is_ok());
+        for first in [0.0, -1.0, f64::INFINITY] {
+            let error = run.call(&with(n, first, 0.0)).unwrap().to_host().unwrap_err();
+            assert!(error.to_string().contains("is not positive definite"), "{first}: {error}");
+        }
+        let b: Sides = randn((Row.of(n), In.of(3)), 2);
+        let solve = |(a, b): (&Square, &Sides)| -> Sides {
+            a.solve_triangular(b, Row, prime(Row), Triangular::Lower).unprime(Row).eval()
+        };
+        let run = pjrt.compile(&record(solve, (&good, &b)).unwrap()).unwrap();
+        // The other triangle is not read.
+        assert!(run.call((&with(n, 4.0, f64::INFINITY), &b)).unwrap().to_host().is_ok());
+        for first in [0.0, f64::INFINITY] {
+            let error = run.call((&with(n, first, 0.0), &b)).unwrap().to_host().unwrap_err();
+            assert!(error.to_string().contains("a matrix is singular, or an element"), "{first}: {error}");
+        }
+    }
+}
+
+#[test]
 fn matrices_without_a_factor_are_errors() {
     let (good, bad) = (definite(&square(3, 1)), (definite(&square(3, 1)) * -1.0).eval());
     let program = record(|a: &Square| a.cholesky(Row, prime(Row)), &good).unwrap();

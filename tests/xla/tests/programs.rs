@@ -3,6 +3,7 @@
 
 #![allow(missing_docs)]
 
+use half::f16;
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
@@ -89,7 +90,7 @@ macro_rules! of_integers {
                 let (values, at) = x.sort_with_indices(In);
                 (
                     (x.argmax(In), x.argmin(In), x.max(In), x.min(In)),
-                    (values, at),
+                    (values, at, x.adaptive_max_pool(In, 3)),
                     (x.cumsum(In), (x * x).eval(), (x / 3 as $t).eval(), (x % 3 as $t).eval()),
                     (x.cast::<f32>().eval(), x.cast::<i8>().eval(), x.ge(2 as $t).eval(), x.maximum(2 as $t).eval()),
                 )
@@ -217,4 +218,88 @@ fn gradients_of_attention_with_repeated_operands_are_the_same() {
     assert_near(&dk.to_host().unwrap(), &expected.1, 1e-4, "the gradient of the keys");
     assert_near(&dv.to_host().unwrap(), &expected.2, 1e-4, "the gradient of the values");
     assert_near(&dt.to_host().unwrap(), &expected.3, 0.0, "the gradient of the mask");
+}
+
+/// The slope of `abs` is `signum`.
+#[test]
+fn signs_of_zeros_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Numbers = Tensor<f32, (Row,)>;
+    let f = |x: &Numbers| {
+        let slope = grad(|x: &Numbers| x.abs().sum(Row), x);
+        // The reciprocal of 0 shows its sign.
+        (x.signum().eval(), x.signum().recip().eval(), slope)
+    };
+    let x: Numbers = from_vec(Row.of(5), vec![0.0, -0.0, 2.5, -3.0, f32::NAN]);
+    let (signs, inverses, slope) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    let expected = f(&x);
+    assert_near(&signs.to_host().unwrap(), &expected.0, 0.0, "the signs");
+    assert_near(&inverses.to_host().unwrap(), &expected.1, 0.0, "the signs' reciprocals");
+    assert_near(&slope.to_host().unwrap(), &expected.2, 0.0, "the slope of `abs`");
+}
+
+#[test]
+fn subnormal_halves_are_not_0() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Halves = Tensor<f16, (Row,)>;
+    let halves = |of: [f32; 6]| -> Halves { from_vec(Row.of(6), of.map(f16::from_f32).to_vec()) };
+    // The product of the third elements is halfway between two `f16`s. The last product is normal.
+    let x = halves([1e-3, 3e-5, 0.5, -1e-4, 1e-4, 2.0]);
+    let y = halves([1e-2, 1e-3, 1.8e-7, 2e-3, -1e-4, 3.5]);
+    let f = |(x, y): (&Halves, &Halves)| -> Halves { (x * y).eval() };
+    let found = pjrt.compile(&record(f, (&x, &y)).unwrap()).unwrap().call((&x, &y)).unwrap();
+    // The products are exact in `f32`, and both sides round them once.
+    assert_near(&found.to_host().unwrap(), &f((&x, &y)), 0.0, "the products");
+}
+
+#[test]
+fn attention_without_features_is_the_mean_of_the_values() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Queries = Tensor<f32, (Row, In)>;
+    type Keys = Tensor<f32, (Hidden, In)>;
+    type Values = Tensor<f32, (Hidden, Class)>;
+    type Found = Tensor<f32, (Row, Class)>;
+    let q: Queries = zeros((Row.of(2), In.of(0)));
+    let k: Keys = zeros((Hidden.of(3), In.of(0)));
+    let v: Values = randn((Hidden.of(3), Class.of(4)), 1);
+    let f = |(q, k, v): (&Queries, &Keys, &Values)| -> (Found, Values) {
+        let mean = |v: &Values| -> Found { attention(q, k, v, In, Hidden, 0.5, true) };
+        (mean(v), grad(|v: &Values| mean(v).square().sum((Row, Class)), v))
+    };
+    let inputs = (&q, &k, &v);
+    let (found, slope) = pjrt.compile(&record(f, inputs).unwrap()).unwrap().call(inputs).unwrap();
+    let expected = f(inputs);
+    assert_near(&found.to_host().unwrap(), &expected.0, 1e-6, "the means");
+    assert_near(&slope.to_host().unwrap(), &expected.1, 1e-6, "the gradient of the values");
+}
+
+#[test]
+fn higher_derivatives_of_ln_gamma_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Numbers = Tensor<f64, (Row,)>;
+    let first = |x: &Numbers| grad(|x: &Numbers| x.ln_gamma().sum(Row), x);
+    let second = |x: &Numbers| grad(|x: &Numbers| first(x).sum(Row), x);
+    let third = |x: &Numbers| grad(|x: &Numbers| second(x).sum(Row), x);
+    let f = |x: &Numbers| (second(x), third(x));
+    // The last two are poles.
+    let x: Numbers = from_vec(Row.of(8), vec![2.5, 0.3, -0.3, -1.75, -8.5, -20.25, 0.0, -9.0]);
+    let (of_second, of_third) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    // Both sides are precise up to a few units in the last place of the greatest terms, which are
+    // below 200.
+    assert_near(&of_second.to_host().unwrap(), &f(&x).0, 1e-12, "the second derivative");
+    assert_near(&of_third.to_host().unwrap(), &f(&x).1, 1e-12, "the third derivative");
+}
+
+#[test]
+fn moments_of_large_numbers_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    // `f32`s near 1e8 are multiples of 8, so the mean of the first row is not an `f32`.
+    let x: Data = from_vec((Row.of(2), In.of(2)), vec![1e8, 1e8 + 8.0, 1.0, 3.0]);
+    let f = |x: &Data| (x.var(In), x.std(In));
+    let (var, std) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    let expected = f(&x);
+    let variances: Tensor<f32, (Row,)> = from_vec(Row.of(2), vec![16.0, 1.0]);
+    assert_near(&expected.0, &variances, 0.0, "the library's variances");
+    assert_near(&var.to_host().unwrap(), &expected.0, 0.0, "the variances");
+    assert_near(&std.to_host().unwrap(), &expected.1, 0.0, "the deviations");
 }

@@ -176,7 +176,7 @@ where
     expr.rows::<S, R>(shape, &mut rows);
     // (With a user's closure, no axes are left out, because it must be called for each position.)
     let still = if const { Q::REPEATS && E::Kernel::<'_, AnyStride>::PARALLEL } {
-        Still::of_rows(&rows, sizes, kept)
+        Still::of_rows(&rows, sizes, kept).filter(Still::suits::<E::Elem, Q>)
     } else {
         None
     };

@@ -55,7 +55,7 @@ fn quotient<T: Num, X: Dims, R: Rank>(
     eval(Named::<T, X, R, _>::from_expr(quotient))
 }
 
-/// The mean of `values` over the positions where `expr` is not NaN. `values` is NaN at the others.
+/// The mean of `values` over the positions where `expr` is not NaN. `values` is 0 at the others.
 ///
 /// Half precisions cannot count far, and their sums overflow early, so both are wider.
 #[track_caller]
@@ -69,15 +69,15 @@ where
     X: Dims,
 {
     if const { size_of::<A::Elem>() == 2 } {
-        let numbers = Unary { op: ops::ToAcc, a: Unary { op: ops::NanTo(Num::ZERO), a: values } };
+        let values = Unary { op: ops::ToAcc, a: values };
         let is_nan = Unary { op: ops::IsNan, a: expr };
         let counts = Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) };
-        let total = sum::<TotalsOf<A, _>, D, X>(&numbers)?;
+        let total = sum::<TotalsOf<A, _>, D, X>(&values)?;
         let count = sum::<TotalsOf<A, _>, D, X>(&counts)?;
         let narrowed = Unary { op: ops::FromAcc(PhantomData), a: quotient(total, &count)?.expr };
         return eval(Named::<A::Elem, X, A::Rank, _>::from_expr(narrowed));
     }
-    quotient(sum_of_numbers::<A, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
+    quotient(sum::<NumbersOf<A, _>, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
 }
 
 #[track_caller]
@@ -87,7 +87,8 @@ where
     D: DimList,
     X: Dims,
 {
-    mean_over_numbers::<A, D, X>(&expr, expr)
+    let values = Unary { op: ops::NanTo(<A::Elem as Num>::ZERO), a: expr };
+    mean_over_numbers::<A, D, X>(&values, expr)
 }
 
 #[track_caller]
@@ -97,10 +98,13 @@ where
     D: DimList,
     X: Dims,
 {
-    let mean = mean_over_numbers::<A, D, X>(&expr, expr)?;
+    let mean = mean_of_numbers::<A, D, X>(expr)?;
     let distance = Binary { op: ops::Sub, a: expr, b: &mean.expr };
     let squares = Unary { op: ops::Square, a: distance };
-    mean_over_numbers::<A, D, X>(&squares, expr)
+    // (The square at an infinite element can be NaN, but that element is a number.)
+    let is_nan = Unary { op: ops::IsNan, a: expr };
+    let values = Select { cond: is_nan, a: Scalar(<A::Elem as Num>::ZERO), b: squares };
+    mean_over_numbers::<A, D, X>(&values, expr)
 }
 
 /// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is

@@ -57,8 +57,9 @@ impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
         && !B::KEYS.has(A::KEYS);
 }
 
-/// Whether the sum is a contraction whenever no size is 0, so that no fused loop over the product
-/// is compiled.
+/// Whether the sum is a contraction whenever no size is 0 and the constant factor, if there is one,
+/// is [moderate](contract::is_moderate). If there is none, no fused loop over the product is
+/// compiled.
 ///
 /// A contraction stores computed factors. A computed left factor is often small, but a computed
 /// right factor may be a large matrix, such as converted weights, which a fused loop does not
@@ -137,9 +138,8 @@ where
     }
     if const { E::FACTS.factors >= 2 }
         && let Some((supports, still)) = factors_of_product::<F, S, R, _>(expr, &shape, kept)
+        && let Some(factors) = factors_of::<S, R, _>(expr, &shape)?
     {
-        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-        expr.factors::<S, R>(&shape, &mut factors)?;
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
@@ -157,7 +157,7 @@ where
         drop(scope);
         return Ok(result_of(step.map(data, kept), kept, sizes));
     }
-    let data = if const { is_always_contraction::<F, E>() } {
+    let data = if const { is_always_contraction::<F, E>() && !E::FACTS.scaled } {
         // A size is 0, so there are no elements to add.
         zeros(shape.volume(kept, size_of::<E::Elem>())?)?
     } else {
@@ -191,6 +191,13 @@ fn sum_of_memory<T: Num>(
     let varies = |axis: &usize| rows.iter().any(|row| row[*axis] != 0);
     let supports = (0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis);
     let still = Still::of_supports(&[supports], sizes, kept);
+    let name = |axis| explain::name(shape.keys(), axis);
+    if let Some(still) = still.as_ref().filter(|still| !still.suits::<T, reducers::Sum>()) {
+        let [a_row, b_row] = rows;
+        let operands = [factor(a, a_row), factor(b, b_row)].into_iter().collect();
+        let data = contracted_but::<T>(still, Factors { scale: Num::ONE, operands }, shape, kept, &name)?;
+        return Ok((data, kept.into()));
+    }
     let (all, whole) = (sizes, kept);
     let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     let order = contract::order_of_pair::<T>([&rows[0], &rows[1]], sizes, kept);
@@ -201,7 +208,6 @@ fn sum_of_memory<T: Num>(
     let operands = [factor(a, a_row), factor(b, b_row)];
     let data = match &order {
         Some(order) => {
-            let name = |axis| explain::name(shape.keys(), axis);
             let order = if still.is_some() { kept } else { &order[..] };
             contract::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
         }
@@ -281,9 +287,23 @@ pub(crate) fn contracted_but<T: Num>(
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Vec<T>, DimError> {
     let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
-    let data = contract::contract(factors.operands, factors.scale, axes, target)
+    let scale = reducers::times(factors.scale, still.times());
+    let data = contract::contract(factors.operands, scale, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
-    still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
+    still.repeated(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
+}
+
+/// The factors of a product. `None` if the constant factor is not
+/// [moderate](contract::is_moderate), so that the product must not be contracted.
+#[inline]
+#[track_caller]
+pub(crate) fn factors_of<'s, S: Dims, R: Rank, E: Expr<Elem: Num>>(
+    expr: &'s E,
+    shape: &Shape,
+) -> Result<Option<Factors<'s, E::Elem>>, DimError> {
+    let mut factors = Factors { scale: Num::ONE, operands: SmallVec::new() };
+    expr.factors::<S, R>(shape, &mut factors)?;
+    Ok(contract::is_moderate::<E::Elem>(factors.scale).then_some(factors))
 }
 
 /// If the sum over all axes except `kept` is best run as a contraction, returns the axes along

@@ -6,7 +6,7 @@ use super::LoopOperand;
 use super::{WrittenExpr, is_heard};
 use crate::error::DimError;
 #[cfg(feature = "std")]
-use crate::error::{OriginSuffix, no_derivative, no_own_derivative};
+use crate::error::{Origin, OriginSuffix, list_names, no_derivative, no_own_derivative};
 use crate::expr::Expr;
 use crate::expr::index::IndexExprs;
 #[cfg(feature = "std")]
@@ -104,7 +104,8 @@ fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
     if node.is_some_and(|node| node.is_recorded()) {
         return unrecorded(operation);
     }
-    no_derivative(operation, &names_of_variables(node))
+    let parameters = list_names(&names_of_variables(node));
+    DimError::NoDerivative { operation, origin: place_outside(), parameters }
 }
 
 /// Converts the error of a writer.
@@ -113,7 +114,7 @@ fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
 pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
     match field {
         Ok(field) => Ok(field),
-        Err(Unrecorded::Memory(error)) => Err(error.into()),
+        Err(Unrecorded::Failed(error)) => Err(error.into()),
         Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
             "map" => {
                 let remedy = "write a `ScalarOp` with a derivative, for `x.apply(op)`";
@@ -249,13 +250,19 @@ pub(crate) fn unrecorded(operation: &'static str) -> DimError {
 #[cold]
 #[track_caller]
 pub(crate) fn unrecordable(operation: &'static str, why: &'static str) -> DimError {
-    // Leave out source locations inside this library and the standard library.
+    let at = OriginSuffix(place_outside());
+    DimError::Shape { what: format!("`{operation}` cannot be recorded{at}: {why}") }
+}
+
+/// The source location of the caller. `None` if it is inside this library or the standard library.
+#[cfg(feature = "std")]
+#[track_caller]
+fn place_outside() -> Origin {
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "expr/step/refusal.rs".len()];
-    let is_own =
+    let is_outside =
         |place: &&Location<'_>| !place.file().starts_with(sources) && !place.file().starts_with("/rustc/");
-    let at = OriginSuffix(Some(Location::caller()).filter(is_own));
-    DimError::Shape { what: format!("`{operation}` cannot be recorded{at}: {why}") }
+    Some(Location::caller()).filter(is_outside)
 }
 
 /// Why a program cannot assign to a part of a tensor.

@@ -67,12 +67,12 @@ impl StepOfPlaces {
     /// parts have the elements `around`.
     #[cfg(feature = "std")]
     #[track_caller]
-    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Vec<T>) -> Buffer<T> {
-        let data = kernels::memory::hollow::reserved(len).expect("address space is available");
-        let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
+    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Vec<T>) -> Result<Buffer<T>, DimError> {
+        let data: Option<Vec<T>> = kernels::memory::hollow::reserved(len)?;
+        let data = data.expect("programs know only real numbers and `bool`");
         let dtype = DType::of::<T>().expect("only types that programs know are recorded");
         let step = rules::placed_around(self.0, around);
-        Buffer::traced(data, new_node(dtype, len, step, None))
+        Ok(Buffer::traced(data, new_node(dtype, len, step, None)))
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::args::{Arg, End, unify};
 use super::data::{GivenSize, Pattern, Slot};
+use super::einsum::too_large;
 use super::input::{ArrayElements, BorrowedOrOwned};
 use super::rank::{AnyRank, OutRank};
 use crate::error::DimError;
+use crate::plan::shape::volume;
 use crate::storage::array::view;
 use kernels::scalar::Element;
 use ndarray::ArrayView;
@@ -25,6 +27,8 @@ pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
         return Err(DimError::Shape { what: what.into() });
     }
     let (shapes, layout) = unify::<T, ()>(pattern, given, &values)?;
+    let sizes = layout.shape(pattern.output)?;
+    volume(sizes.iter().copied(), 1).ok_or_else(|| too_large(pattern, &sizes))?;
     let own: SmallVec<[isize; 8]> = values.0.axes.iter().map(|axis| axis.stride).collect();
     let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, layout.sizes.len());
     layout.spread(pattern.inputs[0], &[], shapes[0].positional(), &own, &mut row)?;
@@ -64,7 +68,7 @@ fn merged(parts: impl DoubleEndedIterator<Item = (usize, isize)> + Clone) -> Opt
     for (size, stride) in parts.rev().filter(|&(size, _)| size != 1) {
         whole = match whole {
             None => Some((size, stride)),
-            Some((inner, step)) if stride == step * inner as isize => Some((inner * size, step)),
+            Some((inner, step)) if stride == step.wrapping_mul(inner as isize) => Some((inner * size, step)),
             Some(_) => return None,
         };
     }

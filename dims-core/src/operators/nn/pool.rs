@@ -203,7 +203,7 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
             let count = (0..size.at(at)).filter(inside).count();
             // `mean_of` divides: this is the size of the window over the number of elements that
             // count.
-            T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
+            T::mean_of(T::acc_from_usize(size.at(at)), count)
         };
         let scales =
             Evaluated::<T, S, R>::along((0..shape.size(axis)).map(scale).collect(), axis, shape.sizes());
@@ -338,7 +338,7 @@ fn adaptive<A: Computable, K: StepKind + Clone>(
     for (at, &dim) in all.iter().enumerate() {
         let len = sizes.at(at);
         dim.unify(len, Some(Location::caller()))?;
-        let mut rows = RowBlocks::of(tensor, dim)?;
+        let mut rows = RowBlocks::one_of_several(tensor, dim)?;
         let parts = PartSizes { outer: rows.outer(), size: rows.size(), len, inner: rows.inner() };
         let kind = kind(parts);
         if parts.size == 0 && len > 0 && parts.outer > 0 && parts.inner > 0 {
@@ -348,5 +348,6 @@ fn adaptive<A: Computable, K: StepKind + Clone>(
         rows.check_volume::<A::Dims, A::Rank>(len)?;
         tensor = rows.execute(&kind, len)?;
     }
+    tensor.unified_shape()?;
     Ok(tensor)
 }

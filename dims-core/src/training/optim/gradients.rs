@@ -7,13 +7,13 @@ use super::scalars::{StepScalars, StepsTaken, by_tensors, one};
 use super::settings::{limit, up_to_1};
 use super::state_tensor::lying_otherwise;
 use super::unchanged::Unchanged;
-use super::update::{Copied, ElementStep, WithScalars, compiled, update};
+use super::update::{Copied, ElementStep, UpdateNames, WithScalars, compiled, update};
 use crate::error::{DimError, unwrap};
 use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
 use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Sides, Visitor, Walk, is_learned};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -114,14 +114,14 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     value: &mut P,
     exact: &mut ByPath,
     read: [&P; N],
-    sides: Sides,
+    names: UpdateNames,
     step: &mut dyn ElementStep<K, 1, N>,
 ) -> Result<(), DimError> {
-    update(step, value, read, sides, Some((exact, None)), &Unchanged::default())
+    update(step, value, read, names, Some((exact, None)), &Unchanged::default())
 }
 
 /// The names in errors about a value that is not compared with another value.
-const ALONE: Sides = ["the value", "another"];
+const ALONE: UpdateNames = ("update", ["the value", "another"]);
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are
 /// summed in `f32`, and the mean is rounded.
@@ -174,16 +174,17 @@ impl<P: Parameters> Accumulator<P> {
     /// # Panics
     ///
     /// If the gradient differs from the earlier gradients in the length of a `Vec`, in whether an
-    /// `Option` is `None`, or in the size of an axis, or if a copy of elements does not fit into
-    /// memory.
-    #[panicking_twin(but = "differences are errors, after which the sum is unchanged")]
+    /// `Option` is `None`, or in the size of an axis; if there are earlier gradients, and an outer
+    /// gradient is being taken through this one or through their sum; or if a copy of elements does
+    /// not fit into memory.
+    #[panicking_twin(but = "a mistake in the new gradient is an error, and leaves the sum unchanged")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
             Some(sum) => summed(
                 sum,
                 &mut self.exact,
                 [&gradient],
-                ["the sum so far", "the new gradient"],
+                ("Accumulator::add", ["the sum so far", "the new gradient"]),
                 &mut WithScalars(GradientSum, StepScalars::Numbers([])),
             )?,
             None => self.sum = Some(gradient),
@@ -248,8 +249,9 @@ impl<P: Parameters> Average<P> {
     /// # Panics
     ///
     /// If the parameters differ from the earlier ones in the length of a `Vec`, in whether an
-    /// `Option` is `None`, or in the size of an axis; if the decay is not between 0 and 1; or if a
-    /// copy of elements does not fit into memory.
+    /// `Option` is `None`, or in the size of an axis; if the decay is not between 0 and 1; if a
+    /// gradient is being taken through the parameters or the average, except in the first update;
+    /// or if a copy of elements does not fit into memory.
     #[panicking_twin(but = "differences and an invalid decay are errors, which leave the average unchanged")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
@@ -259,7 +261,7 @@ impl<P: Parameters> Average<P> {
                     value,
                     &mut self.exact,
                     [parameters],
-                    ["the average", "the parameters"],
+                    ("Average::update", ["the average", "the parameters"]),
                     &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
                 )?;
                 *value = P::walk([parameters, &*value], &mut Path::new(), &mut WithNewState)?;
@@ -375,12 +377,13 @@ pub mod in_place {
     use crate::training::optim::unchanged::Unchanged;
     use crate::training::optim::update::{WithScalars, update};
 
-    /// `value += (to - value) * part` for each element. Panics if sizes differ.
+    /// `value += (to - value) * part` for each element. Panics if sizes differ, or if a gradient is
+    /// being taken through `to`.
     #[track_caller]
     pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64) {
         let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
-        let sides = ["the value", "the value to approach"];
-        unwrap(update(&mut step, value, [to], sides, None, &Unchanged::default()));
+        let names = ("remember", ["the value", "the value to approach"]);
+        unwrap(update(&mut step, value, [to], names, None, &Unchanged::default()));
     }
 
     /// Multiplies each element by a factor.

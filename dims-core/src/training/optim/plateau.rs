@@ -3,7 +3,7 @@
 use super::scalars::{StepsTaken, one};
 use super::settings::{at_least_0, below_1};
 use crate::error::{DimError, unwrap};
-use crate::expr::step::check_buffer_unrecorded;
+use crate::expr::step::{check_buffer_unrecorded, check_taken};
 use crate::tensors::named::Named;
 use twins::panicking_twin;
 
@@ -30,7 +30,7 @@ use twins::panicking_twin;
 pub struct Plateau {
     pub(super) settings: PlateauSettings,
     pub(super) rate: Named<f64, ()>,
-    /// The best value so far; NaN before the first value that is not NaN.
+    /// The best value so far; NaN before the first value that is better.
     pub(super) best: Named<f64, ()>,
     /// The number of consecutive values that were not better, outside the cooldown.
     pub(super) worse: StepsTaken,
@@ -129,25 +129,28 @@ impl Plateau {
     ///
     /// # Panics
     ///
-    /// In a recorded function that takes this `Plateau` as an input.
+    /// In a recorded function that takes this `Plateau` as an input, or if a gradient is being
+    /// taken through the rate.
     #[track_caller]
     pub fn rate(&self) -> f64 {
-        unwrap(check_buffer_unrecorded(self.rate.expr.buffer(), "rate"));
+        unwrap(check_taken(self.rate.expr.all(), "rate"));
         self.rate.expr.all()[0]
     }
 
-    /// Takes a value, and returns the new rate. NaN is never better.
+    /// Takes a value, and returns the new rate. NaN and infinity are never better; with
+    /// [`maximize`](Plateau::maximize), NaN and minus infinity.
     ///
     /// # Errors
     ///
-    /// If the rate or a setting is out of range, or in a recorded function that takes this
-    /// `Plateau` as an input. On an error, nothing is changed.
+    /// If the rate or a setting is out of range, in a recorded function that takes this `Plateau`
+    /// as an input, or if a gradient is being taken through the `Plateau`. On an error, nothing is
+    /// changed.
     #[panicking_twin(but = "invalid settings are an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// If the rate would fall by this or less, it stays as it is. (PyTorch calls this `eps`.)
         const LEAST_FALL: f64 = 1e-8;
         for number in [&self.rate, &self.best] {
-            check_buffer_unrecorded(number.expr.buffer(), "observe")?;
+            check_taken(number.expr.all(), "observe")?;
         }
         for count in [&self.worse, &self.pause] {
             check_buffer_unrecorded(count.tensor().expr.buffer(), "observe")?;
@@ -182,7 +185,7 @@ impl Plateau {
 impl PlateauSettings {
     fn is_better(&self, value: f64, best: f64) -> bool {
         if best.is_nan() {
-            return !value.is_nan();
+            return if self.maximize { value > f64::NEG_INFINITY } else { value < f64::INFINITY };
         }
         let PlateauSettings { threshold, absolute, maximize, .. } = *self;
         let sign = if maximize { 1.0 } else { -1.0 };

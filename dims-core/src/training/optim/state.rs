@@ -7,6 +7,8 @@ use super::scalars::StepsTaken;
 use super::unchanged::Unchanged;
 use super::update::{ElementStep, WITH_GRADIENT, prepare, update};
 use crate::error::DimError;
+#[cfg(feature = "safetensors")]
+use crate::expr::step::check_taken;
 use crate::grad::Parameters;
 use crate::tensors::named::Named;
 use alloc::borrow::ToOwned;
@@ -102,6 +104,22 @@ impl<P: Parameters> State<P> {
     pub(crate) fn behind(&self) -> impl Iterator<Item = (String, u64)> {
         let behind = self.by_path.parameters().iter().filter(|parameter| parameter.missed() > 0);
         behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
+    }
+
+    /// Returns an error if a gradient or a recorded function traces a number of steps, a moment or
+    /// master weights.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn check_taken(&self, operation: &'static str) -> Result<(), DimError> {
+        let missed = self.parameters().iter().filter_map(|parameter| parameter.missed.as_ref());
+        for count in core::iter::once(&self.steps).chain(missed) {
+            check_taken(count.tensor().expr.all(), operation)?;
+        }
+        for parameter in self.parameters() {
+            for tensor in parameter.moments().iter().chain(parameter.master()) {
+                tensor.check_taken(operation)?;
+            }
+        }
+        Ok(())
     }
 
     /// The state of each parameter. Empty before the first step and after

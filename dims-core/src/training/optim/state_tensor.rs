@@ -2,6 +2,8 @@
 
 use crate::error::DimError;
 use crate::expr::evaluate::{evaluate_tensor, evaluate_tensor_in};
+#[cfg(feature = "safetensors")]
+use crate::expr::step::check_taken;
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
 #[cfg(feature = "std")]
@@ -347,6 +349,15 @@ impl StateTensor {
         }
     }
 
+    /// Returns an error if a gradient or a recorded function traces the elements.
+    #[cfg(feature = "safetensors")]
+    pub(super) fn check_taken(&self, operation: &'static str) -> Result<(), DimError> {
+        match &self.elements {
+            StateElements::F32(data) => check_taken(data, operation),
+            StateElements::F64(data) => check_taken(data, operation),
+        }
+    }
+
     #[cfg(feature = "std")]
     pub(super) fn held(&self) -> Arc<dyn Held> {
         match &self.elements {
@@ -425,7 +436,7 @@ fn in_order_of_axes<W: StateElem>(
     order: &[usize],
 ) -> Result<Buffer<W>, DimError> {
     #[cfg(feature = "std")]
-    if is_recorded(data) {
+    if data.is_traced() {
         let held = reordered(&data.held(), sizes, order)?;
         return Ok(Buffer::of_held(&held).expect("the step has the type of its operand"));
     }

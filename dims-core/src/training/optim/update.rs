@@ -7,7 +7,7 @@ use super::state_tensor::{StateElem, StateTensor, lying_otherwise, sizes_of};
 use super::unchanged::Unchanged;
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_tensor_in;
-use crate::expr::step::is_recorded;
+use crate::expr::step::{check_taken, is_heard, is_recorded};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Mismatch, Path, Sides, Visitor, Walk, is_learned, same_sizes};
 use crate::tensors::named::Named;
@@ -101,17 +101,18 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
-/// fit, or a frozen name or the pattern of a group matches no parameter, this returns an error and
-/// changes no tensor. For errors, `sides` names the changed value and those in `read`.
+/// fit, a frozen name or the pattern of a group matches no parameter, or only a gradient traces a
+/// tensor in `read`, this returns an error and changes no tensor. For errors, `names` has the names
+/// of the operation, of the changed value and of those in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
     read: [&P; N],
-    sides: Sides,
+    names: UpdateNames,
     mut kept: Option<(&mut ByPath, Option<&StepsTaken>)>,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
-    check_parameters(&*changed, read, sides, unchanged)?;
+    check_parameters(&*changed, read, names, unchanged)?;
     if let Some((by_path, steps)) = &mut kept {
         prepare(by_path, *steps, &*changed, MomentLayout::whole(M - 1), unchanged)?;
     }
@@ -119,19 +120,23 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
-/// The names of the values that a step of an optimizer compares, for errors.
-pub(super) const WITH_GRADIENT: Sides = ["the parameters", "the gradient"];
+/// The name of an operation, and those of the values that it compares, for errors.
+pub(super) type UpdateNames = (&'static str, Sides);
 
-/// Checks that values have the same structure and sizes, and that each frozen name matches a
-/// parameter.
+/// The names for a step of an optimizer.
+pub(super) const WITH_GRADIENT: UpdateNames = ("step", ["the parameters", "the gradient"]);
+
+/// Checks that values have the same structure and sizes, that a step in place loses no gradient of
+/// the other values, and that each frozen name matches a parameter.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
-    sides: Sides,
+    (operation, sides): UpdateNames,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
     for other in others {
-        P::visit([], [parameters, other], &mut Path::new(), &mut SameSizes(sides))?;
+        let mut check = OperandCheck { operation, sides, unchanged };
+        P::visit([], [parameters, other], &mut Path::new(), &mut check)?;
     }
     let frozen = &unchanged.frozen;
     if frozen.is_empty() {
@@ -169,9 +174,13 @@ pub(super) fn prepare<P: Parameters>(
     Ok(())
 }
 
-struct SameSizes(Sides);
+struct OperandCheck<'u> {
+    operation: &'static str,
+    sides: Sides,
+    unchanged: &'u Unchanged,
+}
 
-impl Visitor<0, 2> for SameSizes {
+impl Visitor<0, 2> for OperandCheck<'_> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -181,11 +190,19 @@ impl Visitor<0, 2> for SameSizes {
         read: [&Named<T, S, R>; 2],
     ) -> Result<(), DimError> {
         let [one, other] = read;
-        if sizes_of(one).eq(sizes_of(other)) { Ok(()) } else { same_sizes(path, self.0, read) }
+        if !sizes_of(one).eq(sizes_of(other)) {
+            same_sizes(path, self.sides, read)?;
+        }
+        // A step in place has no derivative, but a recorded step has.
+        let records = || read.iter().any(|tensor| is_recorded(tensor.expr.buffer()));
+        if !is_heard() || !is_learned::<T>() || records() || self.unchanged.has(path) {
+            return Ok(());
+        }
+        check_taken(other.expr.all(), self.operation)
     }
 
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.between(self.0, path)
+        what.between(self.sides, path)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::MatrixElement;
 use crate::scalar::{Num, Real};
+use alloc::vec::Vec;
 use num_traits::Float;
 
 /// The `e` for which a positive number is at least `2^e` and less than `2^(e + 1)`.
@@ -42,4 +43,24 @@ pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<I
 /// Multiplies all elements by `2^exponent`.
 pub(super) fn scale<T: MatrixElement>(all: &mut [T], exponent: i64) {
     all.iter_mut().for_each(|value| *value = times_power(*value, exponent));
+}
+
+/// Divides the rows and columns of a square matrix by powers of two, so that the greatest element
+/// of each is about 1. Returns the exponent of the power of two by which this divides the
+/// determinant.
+pub(super) fn balance<T: MatrixElement>(a: &mut [T], size: usize) -> i64 {
+    let exponent = |value: &T| (value.size() != T::Part::ZERO).then(|| exponent_of(value.size()));
+    let greatest = |row: &[T]| row.iter().filter_map(exponent).max().unwrap_or(0);
+    let rows: Vec<i64> = a.chunks_exact(size).map(greatest).collect();
+    let columns = (0..size).map(|column| {
+        let values = a[column..].iter().step_by(size).zip(&rows);
+        values.filter_map(|(value, row)| Some(exponent(value)? - row)).max().unwrap_or(0)
+    });
+    let columns: Vec<i64> = columns.collect();
+    for (values, row) in a.chunks_exact_mut(size).zip(&rows) {
+        for (value, column) in values.iter_mut().zip(&columns) {
+            *value = times_power(*value, -(row + column));
+        }
+    }
+    rows.iter().chain(&columns).sum()
 }

@@ -1,6 +1,6 @@
 //! Factorizations by elimination, and systems of equations, for one matrix.
 
-use super::range::{exponent_of, exponent_out_of_range, scale, times_power};
+use super::range::{balance, exponent_of, exponent_out_of_range, scale, times_power};
 use super::stack::{Failure, Stack};
 use super::views::{by_columns_mut, by_rows, by_rows_mut, lower_to_rows, to_columns, upper_to_rows};
 use super::workspace::{Workspace, cause, cause_of_system, check_finite, copied, hermitian};
@@ -125,18 +125,26 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
         (0..self.order.len()).map(|at| self.factors[(at, at)])
     }
 
-    /// Returns an error if a pivot is 0 or not finite. The elements `a` of the matrix decide
+    /// The first pivot that is 0 or out of range. Later pivots may have any values.
+    fn unusable_pivot(&self) -> Option<T> {
+        // `faer` multiplies by the reciprocals of pivots. It takes 0 for that of a complex number
+        // near the limit of the range.
+        let is_in_range = |pivot: T| pivot.is_number() && T::recip_impl(&pivot) != T::ZERO;
+        self.pivots().find(|&pivot| pivot == T::ZERO || !is_in_range(pivot))
+    }
+
+    /// Returns an error if a pivot is 0 or out of range. The elements `a` of the matrix decide
     /// whether the error says that the matrix is singular or that it is not finite.
     fn check(&self, a: &[T]) -> Result<(), Failure> {
-        match self.pivots().all(|pivot| pivot.is_number() && pivot != T::ZERO) {
-            true => Ok(()),
-            false => Err(cause(a, MatrixFailure::Singular)),
+        match self.unusable_pivot() {
+            None => Ok(()),
+            Some(_) => Err(cause(a, MatrixFailure::Singular)),
         }
     }
 
-    /// The determinant. A pivot of 0 makes it 0, even if later pivots are NaN.
-    fn det(&self) -> T {
-        if self.pivots().find(|pivot| *pivot == T::ZERO || !pivot.is_number()) == Some(T::ZERO) {
+    /// The determinant times `2^exponent`. A pivot of 0 makes it 0, even if later pivots are NaN.
+    fn det(&self, exponent: i64) -> T {
+        if self.unusable_pivot() == Some(T::ZERO) {
             return T::ZERO;
         }
         let one = if self.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
@@ -147,14 +155,17 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
             product
         });
         let are_numbers = self.pivots().all(|pivot| pivot.is_number());
-        if is_in_range || !are_numbers { found } else { scaled_product(one, self.pivots()) }
+        if exponent == 0 && is_in_range || !are_numbers {
+            return found;
+        }
+        scaled_product((one, exponent), self.pivots())
     }
 }
 
-/// `first` times the factors, for factors some of whose products are out of range. Each factor and
-/// each product is multiplied by a power of two that makes it about 1.
-fn scaled_product<T: MatrixElement>(first: T, factors: impl Iterator<Item = T>) -> T {
-    let (mut product, mut exponent) = (first, 0);
+/// `first` times `2^exponent` times the factors, for factors some of whose products are out of
+/// range. Each factor and each product is multiplied by a power of two that makes it about 1.
+fn scaled_product<T: MatrixElement>((first, exponent): (T, i64), factors: impl Iterator<Item = T>) -> T {
+    let (mut product, mut exponent) = (first, exponent);
     for factor in factors {
         let size = factor.size();
         if size == T::Part::ZERO {
@@ -240,14 +251,31 @@ pub(super) fn inverse<T: MatrixElement>(
     })
 }
 
+/// The factors of a matrix or, if a pivot is out of range, those of the [balanced](balance) matrix.
+/// Also returns the exponent of the power of two by which their determinant must be multiplied.
+fn factors_in_range<'w, T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    workspace: &'w mut Workspace<T>,
+) -> Result<(LuFactors<'w, T>, i64), Failure> {
+    let Workspace { copies: [copy, balanced, ..], stack, par } = workspace;
+    let factors = LuFactors::of(copy.of(a)?, size, (&mut *stack, *par))?;
+    if factors.unusable_pivot().is_none_or(|pivot| pivot == T::ZERO) {
+        return Ok((factors, 0));
+    }
+    check_finite(a)?;
+    let balanced = balanced.of(a)?;
+    let exponent = balance(balanced, size);
+    Ok((LuFactors::of(balanced, size, (stack, *par))?, exponent))
+}
+
 pub(super) fn det<T: MatrixElement>(
     a: &[T],
     size: usize,
     workspace: &mut Workspace<T>,
 ) -> Result<T, Failure> {
-    let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = LuFactors::of(copy.of(a)?, size, (stack, *par))?;
-    let found = factors.det();
+    let (factors, exponent) = factors_in_range(a, size, workspace)?;
+    let found = factors.det(exponent);
     if !found.is_number() || found == T::ZERO {
         check_finite(a)?;
     }
@@ -260,10 +288,11 @@ pub(super) fn slogdet<T: MatrixElement>(
     size: usize,
     workspace: &mut Workspace<T>,
 ) -> Result<(T, T::Part), Failure> {
-    let Workspace { copies: [copy, ..], stack, par } = workspace;
-    let factors = LuFactors::of(copy.of(a)?, size, (stack, *par))?;
+    let (factors, exponent) = factors_in_range(a, size, workspace)?;
     let mut sign = if factors.exchanges.is_multiple_of(2) { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
-    let mut log = T::Part::ZERO;
+    let exponent: T::Part = num_traits::NumCast::from(exponent).expect("every `i64` converts to a float");
+    let log_two = num_traits::Float::ln(Num::add(T::Part::ONE, T::Part::ONE));
+    let mut log = Num::mul(exponent, log_two);
     for pivot in factors.pivots() {
         let magnitude = pivot.size();
         if magnitude == T::Part::ZERO {

@@ -29,7 +29,6 @@ const LONGEST: usize = 64;
 struct SharedFactor {
     /// The position of the sum among the steps.
     step: usize,
-    value: Register,
     field: Field,
 }
 
@@ -38,8 +37,8 @@ impl Draft {
     pub(super) fn share_factors(&mut self) {
         let mut found: Vec<Vec<SharedFactor>> = Vec::new();
         for (step, node) in self.steps.iter().enumerate() {
-            for (value, field) in factors_to_compute(node) {
-                let own = SharedFactor { step, value, field };
+            for field in factors_to_compute(node) {
+                let own = SharedFactor { step, field };
                 match found.iter_mut().find(|all| self.is_same_field(&all[0].field, &own.field)) {
                     Some(all) => all.push(own),
                     None => found.push(Vec::from([own])),
@@ -52,8 +51,8 @@ impl Draft {
             // Other sums that add values computed from the factor.
             for (step, node) in self.steps.iter().enumerate() {
                 let is_known = all.iter().any(|own| own.step == step);
-                if let Some(value) = self.sum_of(node, &all[0].field).filter(|_| !is_known) {
-                    all.push(SharedFactor { step, value, field: all[0].field.clone() });
+                if !is_known && self.is_sum_of(node, &all[0].field) {
+                    all.push(SharedFactor { step, field: all[0].field.clone() });
                 }
             }
             let first = all.iter().map(|own| own.step).min().unwrap_or(0);
@@ -66,12 +65,12 @@ impl Draft {
             let order: Vec<usize> = (0..field.sizes.len()).filter(|&axis| field.sizes[axis] != 1).collect();
             let place = StridedPlace::contiguous(&field.sizes, &order);
             let len = order.iter().map(|&axis| field.sizes[axis]).product();
-            let part = Part { field, place: place.clone() };
+            let part = Part { field: field.clone(), place: place.clone() };
             let step = Node::new(node.dtype, len, NodeStep::Parts(Vec::from([part])), node.origin);
             let operand = FieldOperand { source: FieldSource::Memory(Placeholder::of(&step)), place };
             let mut is_read = false;
-            for SharedFactor { step: at, value, .. } in all {
-                if let Some(sum) = reading(&self.steps[at], value, &operand) {
+            for SharedFactor { step: at, .. } in all {
+                if let Some(sum) = self.reading(&self.steps[at], &field, &operand) {
                     self.replace(at, sum);
                     is_read = true;
                 }
@@ -100,17 +99,14 @@ impl Draft {
             && self.register_of(own, field).is_some()
     }
 
-    /// The register that has the elements of a field, if the step is a sum of `f32`s or `f64`s
-    /// whose program computes them.
-    fn sum_of(&self, node: &Node, field: &Field) -> Option<Register> {
-        let NodeStep::Parts(parts) = &node.step else { return None };
-        let [Part { field: own, place }] = &parts[..] else { return None };
-        let is_sum = covers(place, &own.sizes, node.len) && node.len != field.sizes.iter().product::<usize>();
-        if is_sum && matches!(node.dtype, DType::F32 | DType::F64) {
-            self.register_of(own, field)
-        } else {
-            None
-        }
+    /// Whether a step is a sum of `f32`s or `f64`s whose program computes the elements of a field.
+    fn is_sum_of(&self, node: &Node, field: &Field) -> bool {
+        let NodeStep::Parts(parts) = &node.step else { return false };
+        let [Part { field: own, place }] = &parts[..] else { return false };
+        covers(place, &own.sizes, node.len)
+            && node.len != field.sizes.iter().product::<usize>()
+            && matches!(node.dtype, DType::F32 | DType::F64)
+            && self.register_of(own, field).is_some()
     }
 
     /// The register of a value of `own` that has the elements of `field`.
@@ -126,12 +122,41 @@ impl Draft {
         };
         (0..all.len() as Register).find(is_field)
     }
+
+    /// The sum, reading a factor from an operand; `None` if that would change how the sum is
+    /// computed, or if the sum no longer computes the factor.
+    fn reading(&self, node: &Arc<Node>, factor: &Field, operand: &FieldOperand) -> Option<Arc<Node>> {
+        let count = |node: &Node| match node.dtype {
+            DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
+            _ => contraction::<f64>(node).map(|(_, count)| count),
+        };
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field, place }] = &parts[..] else { return None };
+        // Each factor that the sum reads from an operand changes the registers of the others.
+        let value = self.register_of(field, factor)?;
+        let (program, number) = (&field.program, field.operands.len() as u32);
+        let instructions = program.instructions().iter().enumerate().map(|(at, &own)| {
+            let own = if at == value as usize { Instruction::Load(number) } else { own };
+            (own, program.kind(at as Register))
+        });
+        let program = ScalarProgram::of(instructions, program.functions().clone(), program.result());
+        let mut changed = field.clone();
+        changed.program = Arc::new(program);
+        changed.operands.push(operand.clone());
+        let field = changed.with_distinct_operands();
+        let part = Part { field, place: place.clone() };
+        let changed = Node::new(node.dtype, node.len, NodeStep::Parts(Vec::from([part])), node.origin);
+        let is_same = match (count(node), count(&changed)) {
+            (None, None) => adds_in_same_order(node, &changed),
+            (before, after) => before == after,
+        };
+        is_same.then_some(changed)
+    }
 }
 
 /// The factors of a contraction that vary along all of its loops and take at least [`WORTHWHILE`]
-/// operations to compute, with their registers. Empty if the step is not a contraction of `f32`s or
-/// `f64`s.
-fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
+/// operations to compute. Empty if the step is not a contraction of `f32`s or `f64`s.
+fn factors_to_compute(node: &Node) -> Vec<Field> {
     match node.dtype {
         DType::F32 => factors_of_type::<f32>(node),
         DType::F64 => factors_of_type::<f64>(node),
@@ -159,46 +184,19 @@ fn contraction<T: ProgramOutput + Real>(node: &Node) -> Option<(&Part, usize)> {
     factors::<T>(field, &order, &reduced).map(|(all, _)| (part, all.len()))
 }
 
-fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<(Register, Field)> {
+fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<Field> {
     let Some((Part { field, .. }, _)) = contraction::<T>(node) else { return Vec::new() };
     let (mut values, _) = field.program.factors();
     values.sort_unstable();
     values.dedup();
     let kind: RegisterKind = T::KIND;
     let candidates = values.into_iter().filter(|&value| field.program.kind(value) == kind);
-    let fields = candidates.map(|value| (value, field.with_result(value)));
+    let fields = candidates.map(|value| field.with_result(value));
     let is_whole = |own: &Field| {
         (0..own.sizes.len())
             .all(|axis| own.sizes[axis] == 1 || own.operands.iter().any(|own| own.place.varies(axis)))
     };
-    fields.filter(|(_, own)| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
-}
-
-/// The sum, reading a factor from an operand; `None` if that would change how the sum is computed.
-fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<Arc<Node>> {
-    let count = |node: &Node| match node.dtype {
-        DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
-        _ => contraction::<f64>(node).map(|(_, count)| count),
-    };
-    let NodeStep::Parts(parts) = &node.step else { return None };
-    let [Part { field, place }] = &parts[..] else { return None };
-    let (program, number) = (&field.program, field.operands.len() as u32);
-    let instructions = program.instructions().iter().enumerate().map(|(at, &own)| {
-        let own = if at == value as usize { Instruction::Load(number) } else { own };
-        (own, program.kind(at as Register))
-    });
-    let program = ScalarProgram::of(instructions, program.functions().clone(), program.result());
-    let mut changed = field.clone();
-    changed.program = Arc::new(program);
-    changed.operands.push(operand.clone());
-    let field = changed.with_distinct_operands();
-    let part = Part { field, place: place.clone() };
-    let changed = Node::new(node.dtype, node.len, NodeStep::Parts(Vec::from([part])), node.origin);
-    let is_same = match (count(node), count(&changed)) {
-        (None, None) => adds_in_same_order(node, &changed),
-        (before, after) => before == after,
-    };
-    is_same.then_some(changed)
+    fields.filter(|own| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
 }
 
 /// Whether two steps are sums that the interpreter computes, and that add elements in the same

@@ -338,12 +338,15 @@ fn repeated<T: ProgramOutput + Real>(
     operands: Vec<Field>,
 ) -> Result<Arc<dyn Held>, Error> {
     let Attention { features, over, scores, kept, .. } = attention;
+    let sizes = operands[0].sizes.clone();
+    let sizes = &sizes[..];
+    let (of_scores, of_values) = ([&scores[..], features].concat(), [&over[..], kept].concat());
     let mut operands = operands.into_iter();
-    let mut next = || operands.next().expect("all operands of the step are passed");
-    let fields = [next(), next(), next()];
-    let mask = attention.mask.as_ref().map(|_| next());
-    let bias = attention.bias.as_ref().map(|_| next());
-    let sizes = &fields[0].sizes[..];
+    // Each operand has elements even if a loop that it lacks is empty.
+    let mut next = |axes: &[usize]| operands.next().expect("all operands of the step are passed").only(axes);
+    let fields = [next(&of_scores), next(&of_scores), next(&of_values)];
+    let mask = attention.mask.as_ref().map(|_| next(scores));
+    let bias = attention.bias.as_ref().map(|_| next(scores));
     let len = kept.iter().map(|&axis| sizes[axis]).product();
     // Loops over features may have size 0: the products of queries and keys are then 0.
     if over.iter().chain(kept).any(|&axis| sizes[axis] == 0) {
@@ -405,9 +408,14 @@ fn in_memory<'m, T: ProgramOutput + Real>(
     memories: &'m HeldMemories,
 ) -> Result<ContractionFactor<'m, T::Wide>, Error> {
     let sizes = &field.sizes[..];
+    if sizes.contains(&0) {
+        // There are no features, so there is no element to read or to convert.
+        return Ok(ContractionFactor::empty(sizes.len()));
+    }
     let operand = match field.plain::<T>() {
         // SAFETY: the elements have an axis for each loop of the field, with its size and, unless
-        // the size is 1, this stride. The attention runs over these loops.
+        // the size is 1, this stride. The attention runs over these loops. Along all others, the
+        // stride is 0.
         Some((number, operand)) => unsafe {
             ContractionFactor::borrowed(memories.elements::<T>(field, number), strides_of(operand, sizes))
         },

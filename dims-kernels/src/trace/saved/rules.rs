@@ -287,8 +287,10 @@ impl RecordingReader<'_> {
                 check(around.dtype() == Some(*dtype), "the elements around parts have another type")?;
                 check_result(of, *dtype, around.len())?;
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
-                // Computed places would belong to the recorded call.
-                let is_given = |part: &crate::trace::Part| part.place.nodes().is_empty();
+                // Places are not computed in each call.
+                let is_given = |part: &crate::trace::Part| {
+                    part.place.table.as_ref().is_none_or(|table| table.source.is_none())
+                };
                 check(parts.iter().all(is_given), "parts of a result have computed places")?;
                 Ok(Box::new(Placed { parts, around, dtype: *dtype }))
             }
@@ -401,13 +403,30 @@ impl RecordingReader<'_> {
         Ok(LineRule { field, order, lines, work, dtype: *dtype, is_masked: *is_masked })
     }
 
+    /// A field that is read only along these loops. It does not vary along the others. If one of
+    /// the others is empty, [`field`](Self::field) has not checked which elements are read.
+    fn field_along(&self, saved: &SavedField, loops: &[usize]) -> Result<Field, Error> {
+        let field = self.field(saved)?;
+        covers_all(&field, loops)?;
+        if saved.sizes.contains(&0) {
+            let size = |(axis, &size): (usize, &usize)| if loops.contains(&axis) { size } else { 1 };
+            let sizes = saved.sizes.iter().enumerate().map(size).collect();
+            self.field(&SavedField { sizes, ..saved.clone() })?;
+        }
+        Ok(field)
+    }
+
     fn restored_attention(&self, saved: &SavedAttention) -> Result<Attention, Error> {
         let SavedAttention { operands: [q, k, v], mask, bias, scale, features, over, scores, kept, dtype } =
             saved;
-        let (mask_saved, bias_saved) = (mask.as_ref(), bias.as_ref());
-        let operands = [self.field(q)?, self.field(k)?, self.field(v)?];
-        let mask = mask.as_ref().map(|own| self.field(own)).transpose()?;
-        let bias = bias.as_ref().map(|own| self.field(own)).transpose()?;
+        let (of_scores, of_values) = ([&scores[..], features].concat(), [&over[..], kept].concat());
+        let operands = [
+            self.field_along(q, &of_scores)?,
+            self.field_along(k, &of_scores)?,
+            self.field_along(v, &of_values)?,
+        ];
+        let mask = mask.as_ref().map(|own| self.field_along(own, scores)).transpose()?;
+        let bias = bias.as_ref().map(|own| self.field_along(own, scores)).transpose()?;
         check(dtype.is_float(), "attention needs floats")?;
         for own in operands.iter().chain(&bias) {
             check(dtype.takes(own.kind()), "attention has operands of another type")?;
@@ -419,24 +438,10 @@ impl RecordingReader<'_> {
             operands.iter().chain(&mask).chain(&bias).all(|own| own.sizes == *sizes),
             "operands of attention have different loops",
         )?;
-        let loops = sizes.len();
-        // Without features, the products of queries and keys are 0, but the values, the mask and
-        // the bias are still read.
-        let is_run = |sizes: &[usize]| !over.iter().chain(kept).any(|&axis| sizes.get(axis) == Some(&0));
-        if sizes.contains(&0) && is_run(sizes) {
-            for own in [Some(v), mask_saved, bias_saved].into_iter().flatten() {
-                let sizes = own.sizes.iter().map(|&size| size.max(1)).collect();
-                self.field(&SavedField { sizes, ..own.clone() })?;
-            }
-        }
-        are_distinct(scores, loops)?;
-        are_distinct(features, loops)?;
-        // Loops over features may also be kept, as columns of the values.
-        are_distinct(&[&over[..], kept].concat(), loops)?;
-        let is_score = |axis: &usize| scores.contains(axis);
+        // The loops of scores and features are distinct, and so are those over keys and of the
+        // result. Loops over features may also be kept, as columns of the values.
         check(
-            over.iter().all(is_score)
-                && !features.iter().any(is_score)
+            over.iter().all(|axis| scores.contains(axis))
                 && scores.iter().all(|axis| over.contains(axis) || kept.contains(axis)),
             "the loops of attention are inconsistent",
         )?;

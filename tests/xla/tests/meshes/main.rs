@@ -116,8 +116,8 @@ fn sums_are_exchanged_in_the_type_of_their_registers() {
     let Some(pjrt) = plugin(2) else { return };
     let split = || Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
     let of = (Row.of(4), In.of(3));
-    let integers = from_fn(of, |row: usize, at: usize| (10 * row + at) as i32);
-    let small = from_fn(of, |row: usize, at: usize| (10 * row + at) as u8);
+    let integers = from_fn(of, |(row, at)| (10 * row + at) as i32);
+    let small = from_fn(of, |(row, at)| (10 * row + at) as u8);
     let program = record(
         |(x, y): (&Tensor<i32, (Row, In)>, &Tensor<u8, (Row, In)>)| {
             let most: Tensor<u8, (In,)> = y.max(Row).eval();
@@ -130,8 +130,29 @@ fn sums_are_exchanged_in_the_type_of_their_registers() {
     let plan = split().plan(&program).unwrap();
     let run = pjrt.compile_sharded(&program, split()).unwrap();
     let (sum, most) = run.call((&integers, &small)).unwrap();
-    assert_eq!(sum.to_host().unwrap().order(In), [60, 64, 68]);
-    assert_eq!(most.to_host().unwrap().order(In), [30, 31, 32]);
+    assert_eq!(sum.to_host().unwrap().order(In), typed_dims::ndarray::array![60, 64, 68]);
+    assert_eq!(most.to_host().unwrap().order(In), typed_dims::ndarray::array![30, 31, 32]);
+    let comparison = run.compare(&plan).unwrap();
+    assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
+}
+
+#[test]
+fn moments_along_a_split_dim_are_the_same() {
+    let Some(pjrt) = plugin(2) else { return };
+    let split = || Sharding::new(Mesh::of(Data.of(2))).shard(In, Data);
+    let x: Batch = randn((Row.of(3), In.of(4)), 1);
+    let variance = |x: &Batch| -> Tensor<f32, (Row,)> { x.var(In) };
+    let program = record(variance, &x).unwrap();
+    let run = pjrt.compile_sharded(&program, split()).unwrap();
+    assert_near(&run.call(&x).unwrap().to_host().unwrap(), &variance(&x), 1e-6, "the variances");
+    let plan = split().plan(&program).unwrap();
+    let comparison = run.compare(&plan).unwrap();
+    assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
+    let norm = |x: &Batch| -> Batch { x.layer_norm(In, 1e-5) };
+    let program = record(norm, &x).unwrap();
+    let run = pjrt.compile_sharded(&program, split()).unwrap();
+    assert_near(&run.call(&x).unwrap().to_host().unwrap(), &norm(&x), 1e-6, "the normalized rows");
+    let plan = split().plan(&program).unwrap();
     let comparison = run.compare(&plan).unwrap();
     assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
 }
