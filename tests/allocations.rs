@@ -104,6 +104,23 @@ fn a_convolution_copies_no_input() {
     assert_eq!(allocations(4 * x.len(), run), NONE);
 }
 
+/// The index proposes a size for a dim and for its prime. Each rename keeps one proposal for each.
+#[test]
+fn proposed_sizes_are_kept_once() {
+    let _alone = alone();
+    dims! { struct Item; struct Feat; struct First; struct Second; }
+    let (n, m, x) = (Item, prime(Item), from_vec(Feat.of(4), vec![1.0, 2.0, 3.0, 4.0]));
+    let above = (x.lookup(Feat, n + 1) * select(n.lt(m), 1.0, 0.0)).expand(First.of(2));
+    macro_rules! renamed {
+        ($tensor:expr;) => { $tensor };
+        ($tensor:expr; $twice:tt $($more:tt)*) => {
+            renamed!($tensor.rename(First, Second).rename(Second, First); $($more)*)
+        };
+    }
+    let renamed = renamed!(above; 1 2 3 4 5 6 7);
+    assert_eq!(allocations(1 << 16, || renamed.order((n, m, First))), NONE);
+}
+
 /// Only a few elements of a large tensor are printed, and no others are formatted.
 #[test]
 fn printing_does_not_allocate_for_each_element() {
@@ -335,6 +352,34 @@ fn a_call_allocates_no_state() {
     (state, _) = train.call((state, &x));
     assert_eq!(kept.weight, found);
     assert_ne!(state.0.weight, found);
+}
+
+/// A call compares constant fields with the recorded ones without writing them as text.
+#[test]
+fn a_call_allocates_nothing_for_constant_fields() {
+    let _alone = alone();
+    use typed_dims::program::record;
+
+    dims! { struct Feat; }
+    type Line = Tensor<f32, (Feat,)>;
+    #[derive(Parameters)]
+    struct Plain {
+        w: Line,
+    }
+    #[derive(Parameters)]
+    struct Constant {
+        w: Line,
+        #[parameters(constant)]
+        rate: Option<f64>,
+        #[parameters(constant)]
+        range: (f64, f64),
+    }
+    let w = || -> Line { ones(Feat.of(3)) };
+    let (plain, constant) = (Plain { w: w() }, Constant { w: w(), rate: Some(0.25), range: (0.0, f64::NAN) });
+    let one = record(|x: &Plain| (&x.w * 2.0).eval(), &plain).expect("the function can be recorded");
+    let other = record(|x: &Constant| (&x.w * 2.0).eval(), &constant).expect("the function can be recorded");
+    assert_eq!(one.call(&plain), other.call(&constant));
+    assert_eq!(allocations(0, || other.call(&constant)), allocations(0, || one.call(&plain)));
 }
 
 #[test]

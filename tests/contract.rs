@@ -645,6 +645,13 @@ mod still_axes {
         assert_eq!(einsum!("i j, j k ->", rows, rows), 4e18);
         assert_eq!(einsum!("l i, i j, j k -> l", few, rows, rows), array![8e18, 8e18]);
         assert_eq!(einsum!("i j ->", rows), 2e12);
+        // Products of long lines have their own kernel.
+        let lines = ndarray::Array2::from_shape_fn((3, 200), |(i, k)| (i + k % 5) as f64);
+        let many = lines.broadcast((MANY, 3, 200)).unwrap();
+        dims!(repeat, line, at);
+        let x = many.at((repeat, line, at));
+        let sums = (x * x).sum((repeat, at)).order(line);
+        assert_eq!(sums, (&lines * &lines).sum_axis(Axis(1)) * MANY as f64);
     }
 
     #[cfg(feature = "half")]
@@ -653,31 +660,53 @@ mod still_axes {
         use half::bf16;
         // 3 * 257 is 771, between the `bf16`s 768 and 772. The nearest to 257 is 256.
         let numbers = [256.0, 1.0].map(bf16::from_f32);
-        let (three, expected) = (J.of(3), bf16::from_f32(772.0));
-        let x: Tensor<bf16, (K,)> = from_vec(K.of(2), numbers.to_vec());
-        assert_eq!(x.view().expand(three).sum((J, K)).order(()), expected);
-        assert_eq!((x.view() * bf16::ONE).expand(three).sum((J, K)).order(()), expected);
-        let mut out = ndarray::arr0(bf16::ZERO);
-        x.view().expand(three).sum_into((J, K), &mut out, ());
-        assert_eq!(out, ndarray::arr0(expected));
+        for power in [0, 40] {
+            let size = 3_usize << power;
+            let (many, sum) = (J.of(size), bf16::from_f32(772.0 * 2_f32.powi(power)));
+            let x: Tensor<bf16, (K,)> = from_vec(K.of(2), numbers.to_vec());
+            assert_eq!(x.view().expand(many).sum((J, K)).order(()), sum);
+            assert_eq!((x.view() * bf16::ONE).expand(many).sum((J, K)).order(()), sum);
+            let mut out = ndarray::arr0(bf16::ZERO);
+            x.view().expand(many).sum_into((J, K), &mut out, ());
+            assert_eq!(out, ndarray::arr0(sum));
 
-        let rows = from_fn((Row.of(2), K.of(2)), |(_, k)| numbers[k]);
-        let columns = ones::<bf16, _>((K.of(2), I.of(2)));
-        let expected = ndarray::Array2::from_elem((2, 2), expected);
-        let product = || (rows.view() * columns.view()).expand(three);
-        assert_eq!(product().sum((J, K)).order((Row, I)), expected);
-        let mut out = ndarray::Array2::from_elem((2, 2), bf16::ZERO);
-        product().sum_into((J, K), &mut out, (Row, I));
-        assert_eq!(out, expected);
+            let rows = from_fn((Row.of(2), K.of(2)), |(_, k)| numbers[k]);
+            let columns = ones::<bf16, _>((K.of(2), I.of(2)));
+            let expected = ndarray::Array2::from_elem((2, 2), sum);
+            let product = || (rows.view() * columns.view()).expand(many);
+            assert_eq!(product().sum((J, K)).order((Row, I)), expected);
+            let mut out = ndarray::Array2::from_elem((2, 2), bf16::ZERO);
+            product().sum_into((J, K), &mut out, (Row, I));
+            assert_eq!(out, expected);
 
-        let ones = ndarray::Array2::from_elem((2, 2), bf16::ONE);
-        let rows = rows.order((Row, K));
-        let (wide, wide_ones) = (rows.broadcast((3, 2, 2)).unwrap(), ones.broadcast((3, 2, 2)).unwrap());
-        assert_eq!(einsum!("j i k, k l -> i l", wide, ones), expected);
-        assert_eq!(einsum!("j i k -> i", wide), array![expected[[0, 0]], expected[[0, 0]]]);
-        dims!(i, j, k);
-        let sums = (wide.at((j, i, k)) * wide_ones.at((j, i, k))).sum((j, k)).order(i);
-        assert_eq!(sums, array![expected[[0, 0]], expected[[0, 0]]]);
+            let ones = ndarray::Array2::from_elem((2, 2), bf16::ONE);
+            let rows = rows.order((Row, K));
+            let wide = rows.broadcast((size, 2, 2)).unwrap();
+            let wide_ones = ones.broadcast((size, 2, 2)).unwrap();
+            assert_eq!(einsum!("j i k, k l -> i l", wide, ones), expected);
+            assert_eq!(einsum!("j i k -> i", wide), array![sum, sum]);
+            dims!(i, j, k);
+            let sums = (wide.at((j, i, k)) * wide_ones.at((j, i, k))).sum((j, k)).order(i);
+            assert_eq!(sums, array![sum, sum]);
+        }
+    }
+
+    /// As without the axes along which nothing varies.
+    #[cfg(feature = "half")]
+    #[test]
+    fn of_half_precision_that_are_no_matrix_products_round_each_product() {
+        use half::f16;
+        // Both products are out of range, so the sum is `inf - inf`.
+        let (x, y) = (array![300.0, -300.0].mapv(f16::from_f32), array![300.0, 300.0].mapv(f16::from_f32));
+        let (wide_x, wide_y) = (x.broadcast((3, 2)).unwrap(), y.broadcast((3, 2)).unwrap());
+        let sums = [
+            (x.at(K) * y.at(K)).sum(K).order(()),
+            (x.at(K) * y.at(K)).expand(J.of(3)).sum((J, K)).order(()),
+            (wide_x.at((J, K)) * wide_y.at((J, K))).sum((J, K)).order(()),
+            (wide_x.to_owned().at((J, K)) * wide_y.to_owned().at((J, K))).sum((J, K)).order(()),
+            einsum!("j k, j k ->", wide_x, wide_y),
+        ];
+        assert!(sums.iter().all(|sum| sum.is_nan()), "{sums:?}");
     }
 
     #[test]
@@ -761,6 +790,9 @@ mod constant_factors {
 
     dims! { struct M; struct K; struct N; }
 
+    type Rows = Tensor<f32, (M, K)>;
+    type Columns = Tensor<f32, (K, N)>;
+
     /// The numbers have been rounded fewer than ten times, by at most 6e-8 of their value.
     #[track_caller]
     fn assert_near<'x>(found: impl IntoIterator<Item = &'x f32>, expected: f32) {
@@ -771,9 +803,7 @@ mod constant_factors {
 
     #[test]
     fn that_are_large_or_small() {
-        type Rows = Tensor<f32, (M, K)>;
-        type Columns = Tensor<f32, (K, N)>;
-        let cases: [(f32, f32, f32); 2] = [(1e20, 1e-30, 3e10), (1e-25, 1e30, 3e-20)];
+        let cases = [(1e20_f32, 1e-30_f32, 3e10_f32), (1e-25, 1e30, 3e-20), (1e20, 1e-9, 3e31)];
         for (element, factor, expected) in cases {
             let a: Rows = full((M.of(2), K.of(3)), element);
             let b: Columns = full((K.of(3), N.of(2)), element);
@@ -793,14 +823,51 @@ mod constant_factors {
 
     #[test]
     fn whose_product_is_too_large() {
-        let (a, b) = (full((M.of(2), K.of(4)), 1e-30_f32), full((K.of(4), N.of(2)), 1.0_f32));
-        assert_near(&(&a * 1e25 * 1e25 * &b).sum(K).order((M, N)), 4e20);
+        let (a, b): (Rows, Columns) = (full((M.of(2), K.of(4)), 1e-30), ones((K.of(4), N.of(2))));
+        let product = |(a, b): (&Rows, &Columns)| (a * 1e25 * 1e25 * b).sum(K);
+        assert_near(&product((&a, &b)).order((M, N)), 4e20);
+        let program = record(product, (&a, &b)).unwrap();
+        assert_near(&program.call((&a, &b)).order((M, N)), 4e20);
+    }
+
+    /// The factors multiply in turn, so the product is infinite or 0 although the product of all
+    /// factors is not.
+    #[test]
+    fn some_of_which_have_a_product_out_of_range() {
+        let (a, b): (Rows, Columns) = (ones((M.of(2), K.of(3))), ones((K.of(3), N.of(2))));
+        let large = |(a, b): (&Rows, &Columns)| (a * 1e20 * 1e20 * 1e-20 * 1e-15 * b).sum(K);
+        let infinite = ndarray::Array2::from_elem((2, 2), f32::INFINITY);
+        assert_eq!(large((&a, &b)).order((M, N)), infinite);
+        let program = record(large, (&a, &b)).unwrap();
+        assert_eq!(program.call((&a, &b)).order((M, N)), infinite);
+        let small = |(a, b): (&Rows, &Columns)| (a * 1e-30 * 1e-30 * 1e30 * 1e30 * b).sum(K);
+        let zeros = ndarray::Array2::<f32>::zeros((2, 2));
+        assert_eq!(small((&a, &b)).order((M, N)), zeros);
+        let program = record(small, (&a, &b)).unwrap();
+        assert_eq!(program.call((&a, &b)).order((M, N)), zeros);
+    }
+
+    #[test]
+    fn beside_factors_that_are_computed_once() {
+        let (a, b): (Rows, Columns) = (ones((M.of(2), K.of(3))), ones((K.of(3), N.of(2))));
+        let calls = std::cell::Cell::new(0);
+        let counted = |x: f32| {
+            calls.set(calls.get() + 1);
+            x
+        };
+        assert_near(&((&a).map(counted) * 1e20 * &b).sum(K).order((M, N)), 3e20);
+        assert_eq!(calls.take(), 6);
+        let (x, y) = (Array3::<f32>::ones((1, 2, 3)), b.order((K, N)));
+        dims!(n);
+        let found = einsum!("i k, k j -> i j", x.at((n, .., ..)).map(counted) * 1e20, y).order(n);
+        assert_near(&found, 3e20);
+        assert_eq!(calls.take(), 6);
     }
 
     #[cfg(feature = "half")]
     #[test]
     fn of_half_precision() {
-        use half::f16;
+        use half::{bf16, f16};
         type Rows = Tensor<f16, (M, K)>;
         type Columns = Tensor<f16, (K, N)>;
         let factor = f16::from_f32(256.0);
@@ -811,5 +878,10 @@ mod constant_factors {
         assert_eq!(product((&a, &b)).order((M, N)), expected);
         let program = record(product, (&a, &b)).unwrap();
         assert_eq!(program.call((&a, &b)).order((M, N)), expected);
+        // Without the constant factor, the sums are out of the range of `f32` too.
+        let power = |exponent| bf16::from_f32(2_f32.powi(exponent));
+        let (a, b) = (full((M.of(2), K.of(4)), power(70)), full((K.of(4), N.of(2)), power(70)));
+        let found = (&a * power(-30) * &b).sum(K).order((M, N));
+        assert_eq!(found, ndarray::Array2::from_elem((2, 2), power(112)));
     }
 }

@@ -12,3 +12,11 @@ pub struct Seal(());
 
 /// The value that each impl in this crate gives.
 pub(crate) const SEAL: Seal = Seal(());
+
+/// An argument that only this crate can pass: hidden methods of public traits that trust their
+/// other arguments take one, so no other crate can call them.
+#[derive(Clone, Copy)]
+pub struct Private(());
+
+/// The value that callers in this crate pass.
+pub(crate) const PRIVATE: Private = Private(());

@@ -144,9 +144,6 @@ pub trait Analytic: Signed {
     fn rsqrt(self) -> Self;
     /// `n` as an element.
     fn from_usize(n: usize) -> Self;
-    /// `n` in the type of sums, which holds larger integers than a half precision.
-    #[doc(hidden)]
-    fn acc_from_usize(n: usize) -> Self::Acc;
     /// `total / count`
     #[doc(hidden)]
     fn mean_of(total: Self::Acc, count: usize) -> Self;
@@ -451,8 +448,6 @@ macro_rules! floats {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn acc_from_usize(n: usize) -> $acc { CastTo::<$acc>::cast_to(n) }
-            #[cfg_attr(not(unoptimized), inline(always))]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
         }
     )*};
@@ -515,8 +510,6 @@ macro_rules! complexes {
             fn rsqrt(self) -> Self { Self::ONE / Complex::sqrt(self) }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn from_usize(n: usize) -> Self { Complex::new(n as $part, 0.0) }
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn acc_from_usize(n: usize) -> Self { Self::from_usize(n) }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn mean_of(total: Self, count: usize) -> Self { total / Self::from_usize(count) }
         }

@@ -12,11 +12,7 @@ use syn::{
 pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>) -> Result<Vec<F>> {
     let mut parts = Vec::new();
     let mut errors: Option<Error> = None;
-    for (at, mut field) in fields.into_iter().enumerate() {
-        // A type that a `macro_rules!` macro passes on.
-        while let Type::Group(group) = field.ty {
-            field.ty = *group.elem;
-        }
+    for (at, field) in fields.into_iter().enumerate() {
         let member = field.ident.clone().map_or_else(|| Member::Unnamed(at.into()), Member::Named);
         match read(member, field) {
             Ok(part) => parts.push(part),

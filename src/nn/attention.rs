@@ -152,6 +152,9 @@ where
     /// input, each call uses its own seed. Applying the returned layer panics if `p` is not between
     /// 0 and 1.
     ///
+    /// Save the layer itself, not the returned one: a checkpoint of the returned layer has the seed
+    /// as a tensor, and cannot be loaded into a layer without dropout.
+    ///
     /// ```
     /// # use typed_dims::nn::attention::MultiHeadAttention;
     /// # use typed_dims::prelude::*;

@@ -47,11 +47,14 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
         rows: A,
         features: B,
         seed: u64,
-    ) -> Self {
+    ) -> Self
+    where
+        D: Union<(V,), Out: Union<()>>,
+    {
         let table = Projection::<(V,), D, T>::new(rows, features, seed).weight;
         // The standard deviation of `table` is `1 / sqrt(rows)`.
         let factor = element::<T>(0.02 * Float::sqrt(zeros::<u8, _>(rows).len() as f64));
-        Embedding { weight: table.map_elements(|x: T| x * factor), padding: None }
+        Embedding { weight: (table * factor).eval().same_set(), padding: None }
     }
 
     /// Makes `index` the padding index, for positions after the end of a short text. Its row is set
@@ -79,12 +82,12 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     where
         V: DimsOf<<D as Union<(V,)>>::Out, D>,
         D: Union<(V,), Out: Union<(V,)>>,
+        (V,): Union<(), Out = (V,)> + Union<<D as Union<(V,)>>::Out>,
     {
         let rows = self.weight.size(V::default());
         assert!(index < rows, "`Embedding` with the padding {index}: its rows are 0..{rows}");
         let is_padding = from_fn(V::default().of(rows), |row: usize| row == index);
-        let weight = self.weight.zip_map(is_padding, |x, is_padding| if is_padding { T::ZERO } else { x });
-        let weight = weight.eval().same_set();
+        let weight = select(is_padding.view(), T::ZERO, self.weight.view()).eval().same_set();
         Embedding { weight, padding: Some(index) }
     }
 

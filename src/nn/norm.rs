@@ -301,7 +301,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         let count = x.len() as f64 / normal.mean.len() as f64;
         let unbiased = count / (count - 1.0);
         let mut var = normal.var.detach().same_set();
-        scale(&mut var, unbiased);
+        scale(&mut var, unbiased, "train");
         let moments = ChannelMoments { mean: normal.mean.detach().same_set(), var };
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
@@ -347,8 +347,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// If `batch` has a different number of channels, if a gradient is being taken through it, or
-    /// if the momentum is not between 0 and 1.
+    /// If `batch` has a different number of channels, if a gradient is being taken through it or
+    /// through the running moments, or if the momentum is not between 0 and 1.
     #[track_caller]
     pub fn remember(&mut self, batch: &ChannelMoments<C, T>) {
         let momentum = self.momentum;
@@ -356,8 +356,8 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
             (0.0..=1.0).contains(&momentum),
             "`BatchNorm` with the momentum {momentum}: it must be between 0 and 1"
         );
-        approach(&mut self.running_mean, &batch.mean, momentum);
-        approach(&mut self.running_var, &batch.var, momentum);
+        approach(&mut self.running_mean, &batch.mean, momentum, "remember");
+        approach(&mut self.running_var, &batch.var, momentum, "remember");
     }
 }
 

@@ -83,6 +83,21 @@ fn windows() {
     along_i!([1, 5], |x| (x * x).expand(J.of(2)).fold(I, J, x.size(I) + 3, 1, 3));
 }
 
+/// Without the constant factor, the products of the gradient are out of range.
+#[test]
+fn windows_times_a_constant() {
+    let (x, w) = (ones::<f32, _>(I.of(7)), full(K.of(3), 1e20_f32));
+    for (factor, sum) in [(1e-30_f32, 1e10_f32), (1e-9, 1e31)] {
+        let sums = |x: &Tensor<f32, (I,)>| (x.lookup(I, J.of(5) + K.of(3)) * &w * factor).sum(K);
+        let (_, pull) = typed_dims::grad::vjp(sums, &x);
+        let found = pull(&full(J.of(5), 1e20_f32)).order(I);
+        // The numbers have been rounded fewer than ten times, by at most 6e-8 of their value.
+        let expected = [1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0].map(|count| count * sum);
+        let is_near = |(found, expected): (&f32, &f32)| (found / expected - 1.0).abs() < 1e-6;
+        assert!(found.iter().zip(&expected).all(is_near), "{factor}: {found}");
+    }
+}
+
 #[test]
 fn cut() {
     along_i!([5], |x| x.slice(I, -4..-1).eval());
@@ -215,6 +230,18 @@ fn indices_that_are_not_taken() {
         let n = x.size(I);
         select(I.of(n).ge(1), x - x.take(I, I.of(n) - 1), x * 2.0).eval()
     });
+}
+
+#[test]
+fn scattered_out_of_range() {
+    // The offset of the first of three elements at this position is almost `isize::MAX`.
+    let ids = from_vec(I.of(2), vec![0, (isize::MAX as usize - 1) / 3]);
+    let sum = |x: &Tensor<f64, (I, N)>| {
+        let error = x.try_scatter(I, J.of(4), &ids, 0.0).map(drop).unwrap_err();
+        assert!(matches!(error, DimError::OutOfBounds { size: 4, .. }), "{error}");
+        x.sum((I, N))
+    };
+    assert_eq!(typed_dims::grad::grad(sum, &ones((I.of(2), N.of(3)))).memory(), [1.0; 6]);
 }
 
 #[test]

@@ -56,9 +56,22 @@ macro_rules! clo2 { ($a:expr, $n:expr) => { tensor!([i, j] => ($a[i, j] + f64::f
 macro_rules! blk { ($a:expr, $c:expr, $b:block) => { tensor!([i, j] => if $a[i, j] > $c $b else { 0.0 }) }; }
 macro_rules! rows_by { ($x:expr, $f:expr) => { (reduce!($x, h w -> h, $f), reduce!($x, "h w -> h", $f)) }; }
 macro_rules! column { ($a:expr, $at:literal) => { tensor!([i] => $a[i, $at]) }; }
-macro_rules! dim { ($name:ident, $size:literal) => { dims! { pub struct $name = $size; } }; }
-macro_rules! doubled_dim { ($name:ident, $size:expr) => { dims! { pub struct $name = $size * 2; } }; }
-macro_rules! doubled_size { ($size:expr) => {{ dims!(n = $size * 2); n.size() }}; }
+macro_rules! dim {
+    ($name:ident, $size:literal) => {
+        dims! { pub struct $name = $size; }
+    };
+}
+macro_rules! doubled_dim {
+    ($name:ident, $size:expr) => {
+        dims! { pub struct $name = $size * 2; }
+    };
+}
+macro_rules! doubled_size {
+    ($size:expr) => {{
+        dims!(n = $size * 2);
+        n.size()
+    }};
+}
 make!(row_sums, i, j => sum over k);
 dim!(Wide, 3000);
 doubled_dim!(Doubled, 1 + 1);

@@ -6,6 +6,7 @@ use typed_dims::nn::bias::NoBias;
 use typed_dims::nn::conv::ConvTranspose;
 use typed_dims::nn::norm::{GroupNorm, NormMode};
 use typed_dims::operators::attention::Attend;
+use typed_dims::program::record;
 
 type Images = Tensor<f64, (Batch, Channel, Row, Column)>;
 
@@ -171,6 +172,24 @@ fn the_row_of_padding_has_no_gradient() {
     let padded = Embedding::<Word, (Width,), f64> { weight, padding: None }.with_padding(1);
     let expected = ndarray::array![[1.0, 2.0], [0.0, 0.0], [3.0, -4.0]];
     assert_eq!(padded.weight.order((Word, Width)), expected);
+}
+
+/// The row of padding is 0 for all weights, so its slope is 0.
+#[test]
+fn padding_is_set_within_a_gradient_and_a_program() {
+    type Table = Tensor<f64, (Word, Width)>;
+    let ids = from_vec(Time.of(3), vec![2_u32, 1, 1]);
+    let sum = |weight: &Table| -> Tensor<f64, ()> {
+        let layer =
+            Embedding::<Word, (Width,), f64> { weight: weight.clone(), padding: None }.with_padding(1);
+        ((&layer.weight).square().sum((Word, Width)) + layer.apply(&ids).sum((Time, Width))).eval()
+    };
+    let weight: Table =
+        from_vec((Word.of(3), Width.of(2)), vec![1.0, 2.0, f64::NAN, f64::INFINITY, 3.0, -4.0]);
+    let slope = grad(sum, &weight).order((Word, Width));
+    assert_eq!(slope, ndarray::array![[2.0, 4.0], [0.0, 0.0], [7.0, -7.0]]);
+    let program = record(sum, &(&weight * 2.0).eval()).expect("the function can be recorded");
+    assert_eq!(program.call(&weight).order(()), 29.0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Clipping and sums of gradients, and averages of parameters.
 
-use super::{Row, Token, elements, matrix, noise, numbers, pairs, reference};
+use super::{Column, Matrix, Row, Token, elements, first, matrix, noise, numbers, pairs, reference};
 use crate::panics::message;
 use typed_dims::grad::grad;
 use typed_dims::nn::norm::{BatchNorm, ChannelMoments};
@@ -54,43 +54,60 @@ fn values_of_other_sizes_are_refused() {
     );
 }
 
-type Rows = (Tensor<f64, (Row,)>, Tensor<f64, (Row,)>);
+type Rows<T> = (Tensor<T, (Row,)>, Tensor<T, (Row,)>);
 
-fn rows() -> Rows {
+fn rows<T: Real>() -> Rows<T> {
     (ones(Row.of(2)), ones(Row.of(2)))
 }
 
 /// The result of a function of [`rows`], the second of which an outer gradient traces.
-fn of_traced<X>(f: impl FnOnce(&Rows) -> X) -> X {
+fn of_traced<T: Real, X>(f: impl FnOnce(&Rows<T>) -> X) -> X {
     let mut result = None;
-    let loss = |h: &Tensor<f64, ()>| {
-        let (constant, other) = rows();
+    let loss = |h: &Tensor<T, ()>| {
+        let (constant, other) = rows::<T>();
         result = Some(f(&(constant, (other * h).eval())));
         h.square().eval()
     };
-    let h: Tensor<f64, ()> = full((), 1.0);
-    assert_eq!(grad(loss, &h).order(()), 2.0);
+    let h: Tensor<T, ()> = full((), T::one());
+    assert!(grad(loss, &h).order(()) == T::one() + T::one());
     result.expect("the loss is computed once")
+}
+
+#[track_caller]
+fn refused(error: &str, operation: &str) {
+    assert!(error.starts_with(&format!("no gradient can be taken through `{operation}`")), "{error}");
+}
+
+/// If an outer gradient traces the second gradient or the second parameter, a step changes nothing.
+pub(super) fn check_step<T: Real, O: Optimizer<Rows<T>>>(mut optimizer: O) {
+    let mut p = rows::<T>();
+    let error = of_traced(|gradient| optimizer.try_step(&mut p, gradient)).unwrap_err();
+    refused(&error.to_string(), "step");
+    assert!(p == rows(), "nothing has changed");
+    assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
+    of_traced(|parameters| {
+        let mut p: Rows<T> = parameters.clone();
+        refused(&optimizer.try_step(&mut p, &rows()).unwrap_err().to_string(), "step");
+        assert!(p.0 == rows().0, "nothing has changed");
+    });
+    assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
+    // A frozen parameter takes no step.
+    optimizer.freeze("1");
+    of_traced(|gradient| optimizer.try_step(&mut p, gradient)).expect("no gradient is lost");
+    of_traced(|parameters| optimizer.try_step(&mut parameters.clone(), &rows()))
+        .expect("no gradient is lost");
+    assert!(p.1 == rows().1);
+    assert_eq!(optimizer.steps(), 2);
 }
 
 #[test]
 fn an_outer_gradient_through_a_step_is_refused() {
-    fn check<O: Optimizer<Rows>>(mut optimizer: O) {
-        let mut p = rows();
-        let error = of_traced(|gradient| optimizer.try_step(&mut p, gradient)).unwrap_err().to_string();
-        assert!(error.starts_with("no gradient can be taken through `step`"), "{error}");
-        assert_eq!(p, rows(), "nothing has changed");
-        assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
-        // A frozen parameter takes no step.
-        optimizer.freeze("1");
-        of_traced(|gradient| optimizer.try_step(&mut p, gradient)).expect("no gradient is lost");
-        assert_eq!((p.1, optimizer.steps()), (rows().1, 1));
-    }
-    check(Sgd::new(0.1));
-    check(Adam::new(0.1));
-    check(RmsProp::new(0.1));
-    check(Lamb::new(0.1));
-    check(Adafactor::new(0.1));
+    check_step::<f64, _>(Sgd::new(0.1));
+    check_step::<f64, _>(Sgd::new(0.1).momentum(0.9));
+    check_step::<f64, _>(Adam::new(0.1));
+    check_step::<f64, _>(RmsProp::new(0.1));
+    check_step::<f64, _>(Lamb::new(0.1));
+    check_step::<f64, _>(Adafactor::new(0.1));
 
     let stepped = |h: &Tensor<f64, ()>| {
         let (mut p, _) = rows();
@@ -103,29 +120,83 @@ fn an_outer_gradient_through_a_step_is_refused() {
     assert!(text.starts_with("no gradient can be taken through `step`"), "{text}");
 }
 
+/// The moments belong to the optimizer, which is the parameter of the gradient here.
+#[test]
+fn a_gradient_with_respect_to_an_optimizer() {
+    type Optimizers = Sgd<Matrix<f64>>;
+    let velocity = |sgd: &Optimizers| -> Matrix<f64> {
+        sgd.state().parameters()[0].moments()[0].tensor().expect("of these dims")
+    };
+    // The axes of the parameter, and so those of the velocity, are stored in another order.
+    let columns: Matrix<f64> = first::<f64>().order((Column, Row)).into_tensor((Column, Row));
+    let mut sgd = Optimizers::new(0.1).momentum(0.9);
+    sgd.step(&mut columns.clone(), &columns);
+    let slope = grad(|sgd: &Optimizers| velocity(sgd).square().sum((Row, Column)), &sgd);
+    let expected = elements(&velocity(&sgd)).into_iter().map(|m| 2.0 * m);
+    assert_eq!(elements(&velocity(&slope)), expected.collect::<Vec<f64>>());
+
+    let stepped = |sgd: &Optimizers| {
+        let (mut p, mut own) = (columns.clone(), sgd.clone());
+        refused(&own.try_step(&mut p, &columns).unwrap_err().to_string(), "step");
+        assert_eq!((&p, own.steps()), (&columns, 1));
+        velocity(sgd).sum((Row, Column))
+    };
+    assert_eq!(elements(&velocity(&grad(stepped, &sgd))), [1.0; 12]);
+}
+
 #[test]
 fn an_outer_gradient_through_a_sum_or_an_average_is_refused() {
-    let refused = |error: String, operation: &str| {
-        assert!(error.starts_with(&format!("no gradient can be taken through `{operation}`")), "{error}");
-    };
-    let mut gradients = Accumulator::new();
-    gradients.add(rows());
-    let error = of_traced(|gradient| gradients.try_add(gradient.clone())).unwrap_err();
-    refused(error.to_string(), "Accumulator::add");
-    assert_eq!((gradients.count(), gradients.take()), (1, Some(rows())));
-
-    let mut average = Average::new(0.5);
-    average.update(&rows());
-    let error = of_traced(|parameters| average.try_update(parameters)).unwrap_err();
-    refused(error.to_string(), "Average::update");
-    assert_eq!(average.into_value(), Some(rows()));
+    check_sums::<f64>();
 
     let mut norm = BatchNorm::<(Row,), f64>::new(Row.of(2));
     let error = of_traced(|(mean, var)| {
         let moments = ChannelMoments { mean: mean.clone(), var: var.clone() };
         message(|| norm.remember(&moments))
     });
-    refused(error, "remember");
+    refused(&error, "remember");
+    let moments = ChannelMoments { mean: rows().0, var: rows().1 };
+    let error = of_traced(|(_, traced)| {
+        norm.running_var = traced.clone();
+        message(|| norm.remember(&moments))
+    });
+    refused(&error, "remember");
+}
+
+/// An outer gradient may trace the second of the new tensors, or the second of the old ones.
+pub(super) fn check_sums<T: Real>() {
+    let mut gradients = Accumulator::new();
+    gradients.add(rows::<T>());
+    let error = of_traced(|gradient| gradients.try_add(gradient.clone())).unwrap_err();
+    refused(&error.to_string(), "Accumulator::add");
+    assert_eq!(gradients.count(), 1);
+    assert!(gradients.take() == Some(rows()), "nothing has changed");
+    of_traced(|gradient: &Rows<T>| {
+        let mut gradients = Accumulator::new();
+        gradients.add(gradient.clone());
+        refused(&gradients.try_add(rows()).unwrap_err().to_string(), "Accumulator::add");
+        refused(&message(|| gradients.take()), "Accumulator::take");
+        assert_eq!(gradients.count(), 1, "nothing has changed");
+    });
+
+    let mut average = Average::new(0.5);
+    average.update(&rows::<T>());
+    let error = of_traced(|parameters| average.try_update(parameters)).unwrap_err();
+    refused(&error.to_string(), "Average::update");
+    assert!(average.into_value() == Some(rows()), "nothing has changed");
+    of_traced(|parameters: &Rows<T>| {
+        let mut average = Average::new(0.5);
+        average.update(parameters);
+        refused(&average.try_update(&rows()).unwrap_err().to_string(), "Average::update");
+    });
+
+    of_traced(|gradient: &Rows<T>| {
+        let mut gradient = gradient.clone();
+        refused(&try_clip_by_value(&mut gradient, 0.5).unwrap_err().to_string(), "clip_by_value");
+        assert!(gradient.0 == rows().0, "nothing has changed");
+        let error = try_clip_by_global_norm(&mut gradient, 0.5).map(drop).unwrap_err();
+        refused(&error.to_string(), "global_norm");
+        assert!(gradient.0 == rows().0, "nothing has changed");
+    });
 }
 
 #[test]

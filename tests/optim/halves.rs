@@ -2,6 +2,7 @@
 
 use super::*;
 use half::{bf16, f16};
+use typed_dims::grad::grad;
 use typed_dims::optim::{Accumulator, Average};
 use typed_dims::types::scalar::CastTo;
 
@@ -68,6 +69,39 @@ fn steps_are_those_of_single_precision_rounded() {
     }
     all::<f16>();
     all::<bf16>();
+}
+
+/// Errors are those for `f32` and `f64`.
+#[test]
+fn an_outer_gradient_of_halves_is_refused() {
+    fn all<T: Real>() {
+        gradients::check_step::<T, _>(Sgd::new(0.1));
+        gradients::check_step::<T, _>(Adam::new(0.1));
+        gradients::check_step::<T, _>(Lamb::new(0.1));
+        gradients::check_step::<T, _>(Adafactor::new(0.1));
+        gradients::check_sums::<T>();
+    }
+    all::<f16>();
+    all::<bf16>();
+}
+
+/// Master weights are the converted parameter, whose axes are stored in another order here.
+#[test]
+fn master_weights_have_a_gradient() {
+    type Weight = Matrix<f16>;
+    let master = |sgd: &Sgd<Weight>| -> Matrix<f32> {
+        let master = sgd.state().parameters()[0].master().expect("the parameter has master weights");
+        master.tensor().expect("of these dims")
+    };
+    let loss = |w: &Weight| -> Tensor<f32, ()> {
+        let mut sgd = Sgd::new(0.1);
+        sgd.prepare(w);
+        // Twice the master weights.
+        let slope = grad(|sgd: &Sgd<Weight>| master(sgd).square().sum((Row, Column)), &sgd);
+        master(&slope).sum((Row, Column))
+    };
+    let w: Weight = first::<f16>().order((Column, Row)).into_tensor((Column, Row));
+    assert_eq!(elements(&grad(loss, &w)), [2.0; 12]);
 }
 
 /// Compares each step with Adam's formulas in double precision.

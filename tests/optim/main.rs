@@ -317,6 +317,28 @@ fn a_recorded_function_cannot_write_an_optimizer() {
     assert!(texts.iter().all(|text| text.starts_with("`put_optimizer` cannot be recorded")), "{texts:?}");
 }
 
+/// Moments in a file would have no gradient.
+#[test]
+fn a_gradient_cannot_be_taken_through_a_written_optimizer() {
+    use typed_dims::grad::grad;
+    use typed_dims::optim::checkpoint::Checkpoint;
+
+    type Weight = Tensor<f64, (Row,)>;
+    let (w, mut sgd): (Weight, Sgd<Weight>) = (ones(Row.of(2)), Sgd::new(0.1).momentum(0.9));
+    sgd.prepare(&w);
+    let loss = |sgd: &Sgd<Weight>| -> Tensor<f64, ()> {
+        let mut checkpoint = Checkpoint::new();
+        let error = checkpoint.put_optimizer("sgd", sgd).err().expect("a gradient traces the velocity");
+        let text = error.to_string();
+        assert!(text.starts_with("no gradient can be taken through `put_optimizer`"), "{text}");
+        assert_eq!(checkpoint.to_bytes().unwrap(), Checkpoint::new().to_bytes().unwrap());
+        let velocity: Weight = sgd.state().parameters()[0].moments()[0].tensor().expect("of these dims");
+        velocity.sum(Row)
+    };
+    let slope = grad(loss, &sgd).state().parameters()[0].moments()[0].tensor::<f64, (Row,)>();
+    assert_eq!(slope, Some(w));
+}
+
 /// The text of the error of a step. The step must change nothing.
 fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
     let mut p = first::<f64>();

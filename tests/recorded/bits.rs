@@ -113,7 +113,8 @@ fn lines_and_norms() {
 
 #[test]
 fn norms_with_gain_and_bias() {
-    let (gain, bias): (Tensor<f32, (Col,)>, Tensor<f32, (Col,)>) = (randn(Col.of(70), 3), randn(Col.of(70), 4));
+    let (gain, bias): (Tensor<f32, (Col,)>, Tensor<f32, (Col,)>) =
+        (randn(Col.of(70), 3), randn(Col.of(70), 4));
     let by_row: Tensor<f32, (Row,)> = randn(Row.of(40), 5);
     for inputs in [by_rows as fn(u64) -> Matrix, by_columns] {
         check(|x: &Matrix| x.layer_norm_affine(Col, 1e-5, &gain, &bias), [1, 2].map(inputs));
@@ -121,8 +122,8 @@ fn norms_with_gain_and_bias() {
     }
 }
 
-/// `f16` has no number above 65504. A function computes with greater numbers in a matrix product,
-/// but not in the product of two vectors.
+/// `f16` has no number above 65504. A function computes with greater numbers in a matrix product
+/// and in some products of three tensors, but not in the product of two vectors.
 #[test]
 fn products_in_half_precision() {
     use half::f16;
@@ -133,7 +134,16 @@ fn products_in_half_precision() {
     check(dot, [(x.clone(), y.clone()), (line([1.5, 0.1]), line([0.3, 7.0]))]);
     assert!((&x * &y).sum(Col).order(()).is_nan());
     let (rows, columns) = (stack(Row, [&x, &x]), stack(Col2, [&y, &y]));
-    assert_eq!((rows * columns).sum(Col), zeros::<f16, _>((Row.of(2), Col2.of(2))));
+    assert_eq!((&rows * columns).sum(Col), zeros::<f16, _>((Row.of(2), Col2.of(2))));
+
+    let by_vector = |(rows, y): &(Tensor<f16, (Row, Col)>, Line)| (rows * y).sum(Col);
+    check(by_vector, [(rows.clone(), y.clone()), (rows.clone(), line([0.3, 7.0]))]);
+    assert!(by_vector(&(rows.clone(), y.clone())).order(Row)[0].is_nan());
+    let of_three = |(rows, y, z): &(Tensor<f16, (Row, Col)>, Line, Line)| (rows * y * z).sum(Col);
+    let inputs = (rows, y, line([0.001, 0.001]));
+    assert_eq!(of_three(&inputs), zeros::<f16, _>(Row.of(2)));
+    let program = record(of_three, &inputs).expect("the function can be recorded");
+    assert!(program.call(&inputs).order(Row)[0].is_nan());
 }
 
 #[test]

@@ -276,7 +276,8 @@ fn computed_places_of_parts_are_refused() {
     // The offset 0, computed in each call, but not from an input.
     let program = json!({ "instructions": [[{ "Int": 0 }, "Int"]], "result": 0 });
     let field = json!({ "sizes": [], "program": program, "operands": [] });
-    let table = json!({ "Computed": { "indices": [{ "field": field, "stride": 1, "size": 1 }], "order": [] } });
+    let table =
+        json!({ "Computed": { "indices": [{ "field": field, "stride": 1, "size": 1 }], "order": [] } });
     let path = first(&value, &|value| value.get("tables").is_some());
     let tables = &mut value.pointer_mut(&path).expect("the pointer is valid")["tables"];
     let number = tables.as_array().map_or(0, Vec::len);

@@ -315,6 +315,54 @@ fn constant_fields_may_be_nan_and_zero() {
     }
 }
 
+/// Values are compared by their `==`, and those that contain NaN as text.
+#[test]
+fn constant_fields_are_equal_as_their_type_says() {
+    #[derive(Clone, Copy, Debug)]
+    struct Tens(u32);
+    impl PartialEq for Tens {
+        fn eq(&self, other: &Self) -> bool {
+            self.0 / 10 == other.0 / 10
+        }
+    }
+    #[derive(Clone, Copy, PartialEq)]
+    struct Brief(f32, f32);
+    impl std::fmt::Debug for Brief {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("Brief")
+        }
+    }
+    #[derive(Parameters, Clone)]
+    struct Scaled {
+        w: Tensor<f32, (In,)>,
+        #[parameters(constant)]
+        tens: Tens,
+        #[parameters(constant)]
+        brief: Brief,
+    }
+    let scaled = |tens, brief| Scaled { w: ones(In.of(4)), tens: Tens(tens), brief };
+    let f = |s: &Scaled, x: &Data| (x * &s.w * (s.tens.0 / 10) as f32 * s.brief.1).sum(In);
+    let fast = jit::<(&Scaled, &Data), _>(|(s, x)| f(s, x));
+    let x = data(3, 1);
+    let one = Brief(0.0, 1.0);
+    for (s, programs) in [
+        (scaled(10, one), 1),
+        (scaled(12, one), 1),
+        (scaled(20, one), 2),
+        (scaled(20, Brief(-0.0, 1.0)), 2),
+        (scaled(20, Brief(0.0, 3.0)), 3),
+    ] {
+        assert_eq!(fast.call((&s, &x)), f(&s, &x));
+        assert_eq!(fast.programs(), programs, "{} {:?}", s.tens.0, (s.brief.0, s.brief.1));
+    }
+    let program = record(|(s, x)| f(s, x), (&scaled(10, one), &x)).expect("the function can be recorded");
+    assert_eq!(program.call((&scaled(19, one), &x)), f(&scaled(19, one), &x));
+    // The text of these values does not say whether they are the same.
+    let [first, other] = [3.0, 5.0].map(|by| scaled(20, Brief(f32::NAN, by)));
+    let program = record(|(s, x)| f(s, x), (&first, &x)).expect("the function can be recorded");
+    assert!(program.try_call((&other, &x)).is_err());
+}
+
 #[test]
 fn dropout_of_attention_is_that_of_the_call() {
     type Attention = MultiHeadAttention<(In,), (Head, Feat), (Head, Feat), Feat>;

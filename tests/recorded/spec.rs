@@ -3,6 +3,7 @@
 use typed_dims::fallible::try_concat;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::init::orthogonal;
+use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
@@ -57,6 +58,16 @@ impl Tower {
         clip_by_global_norm(&mut gradient, 1.0);
         (loss, gradient)
     }
+}
+
+#[test]
+fn a_table_is_not_drawn() {
+    type Table = Embedding<Row, (In,)>;
+    let table = |seed: u64| Table::new(Row.of(5), In.of(4), seed).with_padding(2);
+    let ids = from_vec(Out.of(3), vec![4_u32, 2, 0]);
+    let rows = |table: &Table| -> Tensor<f32, (In, Out)> { table.apply(&ids) };
+    let program = record(rows, spec(|| table(1))).expect("the function can be recorded");
+    assert_eq!(program.call(&table(7)), rows(&table(7)));
 }
 
 /// The peak memory of the process, in MiB.
@@ -207,6 +218,8 @@ fn constant_indices_out_of_range_are_errors() {
     let ids = from_vec(Row.of(2), vec![0_usize, 7]);
     let assert_refused = |error: DimError| {
         assert!(matches!(error, DimError::OutOfBounds { index: 7, size: 3, .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("index 7 of dim `Out` is out of range for an axis of size 3"), "{text}");
     };
     let others = from_vec(Row.of(2), vec![0_usize, 2]);
     let scattered = |x: &Tensor<f32, (Row,)>| {
@@ -227,6 +240,16 @@ fn constant_indices_out_of_range_are_errors() {
     let x = from_vec(Out.of(3), vec![1.0, 2.0, 3.0]);
     assert_eq!(program.call(&x), taken(&x));
     assert_eq!(program.call(&x).order(Row).to_vec(), [1.0, 0.0]);
+
+    // The message is that of the function itself.
+    let looked_up = |x: &Tensor<f32, (Out,)>| {
+        let text = x.lookup(Out, &ids).try_eval().map(drop).unwrap_err().to_string();
+        let what = "index 7 of dim `Out`, computed from dim `Row`, is out of range for an axis of size 3";
+        assert!(text.starts_with(what), "{text}");
+        (x * 2.0).eval()
+    };
+    let program = record(looked_up, spec(Out.of(3))).unwrap();
+    assert_eq!(program.call(&x), looked_up(&x));
 }
 
 #[test]

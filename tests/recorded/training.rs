@@ -235,6 +235,30 @@ fn an_outer_gradient_through_a_recorded_step() {
     assert!((found - expected).abs() < 1e-13 * expected.abs(), "{found} instead of {expected}");
 }
 
+/// A step is recorded if the number of steps is an input, even if no operand depends on inputs.
+#[test]
+fn an_outer_gradient_through_a_step_of_a_recorded_optimizer() {
+    type Weight = Tensor<f64, (Feature,)>;
+    let weight: Weight = ones(Feature.of(4));
+    let slope = |sgd: &Sgd<Weight>| -> Tensor<f64, ()> {
+        let loss = |h: &Tensor<f64, ()>| {
+            let (mut p, mut sgd) = (weight.clone(), sgd.clone());
+            sgd.step(&mut p, &(&weight * h).eval());
+            p.square().sum(Feature)
+        };
+        let h: Tensor<f64, ()> = full((), 1.0);
+        grad(loss, &h)
+    };
+    let mut sgd = Sgd::new(Schedule::step(0.5, 1, 0.5));
+    sgd.prepare(&weight);
+    let program = record(slope, &sgd).expect("the function can be recorded");
+    // With the rate `r`, each element is `1 - r h`. The derivative of the sum of the four squares,
+    // at `h = 1`, is `-8 r (1 - r)`.
+    assert_eq!(program.call(&sgd).order(()), -2.0);
+    sgd.step(&mut weight.clone(), &weight);
+    assert_eq!(program.call(&sgd).order(()), -1.5);
+}
+
 #[test]
 fn clipping_is_recorded() {
     fn all<T: Real>() {

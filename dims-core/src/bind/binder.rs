@@ -340,10 +340,10 @@ macro_rules! ranges {
 
             #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
-                let ((axis, at), dim) = (binding.take(), binding.dim);
+                let (axis, at) = binding.take();
                 let ($r, $size) = (self, axis.size as i128);
                 let _ = $size;
-                let (axis, offset) = cut(axis, $start, $end, || axis_name(dim, at))?;
+                let (axis, offset) = cut(axis, $start, $end, || format!("axis {at}"))?;
                 binding.offset += offset;
                 binding.leave(axis);
                 Ok(indices)

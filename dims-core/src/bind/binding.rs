@@ -20,7 +20,8 @@ pub struct Binding<'b> {
     pub offset: isize,
     /// Where `at` was called.
     pub origin: Origin,
-    /// The dim that is bound again, if any. It has the only axis, which messages name after it.
+    /// The dim that is bound again, if any. The source then has one axis, and messages name it
+    /// after this dim.
     pub dim: Option<&'static str>,
     /// The dims of the bound tensor; `named` has the axis of each dim bound so far.
     keys: &'static [DimKey],

@@ -29,9 +29,9 @@ use crate::creation::seed::DrawnSeed;
 use crate::error::DimError;
 use crate::execute::reduce::{Empty, TensorOf, reduce};
 use crate::execute::step::execute;
-use crate::expr::{Binary, Unary};
 use crate::expr::evaluate::{evaluate, evaluate_unrecorded};
 use crate::expr::step::reads_recorded;
+use crate::expr::{Binary, Unary};
 use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -261,8 +261,7 @@ where
     reduce::<Scores<A>, D, X, _>(&scores.expr, reducer, empty)
 }
 
-type Scores<A> =
-    Named<<<A as AsTensor>::Elem as Real>::Wide, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
+type Scores<A> = Named<<<A as AsTensor>::Elem as Real>::Wide, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
 
 type Noisy<'a, A> = Named<
     <<A as AsTensor>::Elem as Real>::Wide,

@@ -28,7 +28,7 @@ use kernels::memory::hollow;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
 use kernels::program::lowered::LoweredProgram;
-use kernels::scalar::{Num, Real};
+use kernels::scalar::Real;
 #[cfg(feature = "std")]
 use kernels::trace::{Field, Rule, rules};
 use smallvec::SmallVec;
@@ -158,7 +158,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         // element to convert.
         return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
     }
-    let mut factors = Factors { scale: Num::ONE, operands: SmallVec::new() };
+    let mut factors = Factors { constants: SmallVec::new(), operands: SmallVec::new() };
     if const { E::FACTS.memory.is_some() } {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else if expr.in_memory::<S>().is_some() {

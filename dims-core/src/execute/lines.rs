@@ -14,6 +14,7 @@ use crate::expr::step::{ExprStep, check_buffer_unrecorded, taken};
 use crate::expr::{Binary, Expr, Operand};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
+use crate::seal::PRIVATE;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -191,7 +192,7 @@ fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let len = shape.volume(axes, size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len))
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len), PRIVATE)
         .inspect(|_| ran())
         .map_err(|error| shape.name_dims(error, axes))
 }

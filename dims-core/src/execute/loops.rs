@@ -189,13 +189,10 @@ fn contracted<A: LoopKernel<Elem: Num>>(
     if !contract::is_worthwhile(&supports, live, own) {
         return fused(product, loops, result);
     }
-    let Factors { scale, operands } = (factors.factors)()?;
-    if !contract::is_moderate::<A::Elem>(scale) {
-        return fused(product, loops, result);
-    }
-    let scale = still.as_ref().map_or(scale, |still| times(scale, still.times()));
+    let Factors { constants, operands } = (factors.factors)()?;
+    let times = still.as_ref().map_or(Num::ONE, |still| times(Num::ONE, still.times()));
     let axes = LoopAxes { sizes: live, name };
-    let data = contract::contract(operands, scale, axes, Target::new(own, live))?;
+    let data = contract::contract(operands, &constants, times, axes, Target::new(own, live))?;
     match still {
         Some(still) => still.repeated(data, sizes, kept),
         None => Ok(data),
@@ -213,12 +210,13 @@ fn fused<A: LoopKernel<Elem: Num>>(
     let KeptLoops { kept, reduced, .. } = result;
     // (If the number of positions overflows, it is an error even if few of them differ.)
     result.count()?;
-    let Some(still) = Still::of_rows(rows, sizes, kept).filter(Still::suits::<A::Elem, Sum>) else {
-        return reduced_short(product, loops, result, Sum);
+    let Some(still) = Still::of_rows(rows, sizes, kept) else {
+        return reduced_short(product, loops, result, Sum::ONCE);
     };
     let nest = Nest::reduce(&still.sizes, kept, reduced, rows);
-    let data = combined(product, &nest, still.volume(kept), still.volume(reduced), Sum)?;
-    still.sums(data, sizes, kept)
+    let sum = Sum { times: still.times() };
+    let data = combined(product, &nest, still.volume(kept), still.volume(reduced), sum)?;
+    still.repeated(data, sizes, kept)
 }
 
 /// Sums of products on the [fast path](short_way), for operands in memory, each with a row. `None`
@@ -251,9 +249,9 @@ pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
         let operands = memories.iter().zip(rows.iter());
         let operands = operands.map(|(&(elements, _), row)| factor(elements, row.into())).collect();
         let (axes, target) = (LoopAxes { sizes, name }, Target::new(result.kept, sizes));
-        return contract::contract(operands, Num::ONE, axes, target).ok();
+        return contract::contract(operands, &[], Num::ONE, axes, target).ok();
     }
-    reduced_short(product, loops, result, Sum).ok()
+    reduced_short(product, loops, result, Sum::ONCE).ok()
 }
 
 /// Products of few elements in memory, one by one, on the [fast path](short_way). `axes(n)` returns

@@ -120,7 +120,9 @@ where
         }
         let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
         let indices = evaluate_unrecorded::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
-        if !shape.sizes().contains(&0)
+        // (If elements are computed, `update_in` checks the indices.)
+        if is_hollow
+            && !shape.sizes().contains(&0)
             && let Some(index) = indices.iter().find(|index| index.to_position(places).is_none())
         {
             let what = format!("dim `{}`", into.name);

@@ -122,9 +122,8 @@ where
     }
     let mut target = unchecked::places(places, strides, sizes, kept);
     let order = Order::from_slice(target.order());
-    if let Some((_, still)) = is_product::<S, R, _>(expr, &shape, &order)
-        && let Some(factors) = factors_of::<S, R, _>(expr, &shape)?
-    {
+    if let Some((_, still)) = is_product::<S, R, _>(expr, &shape, &order) {
+        let factors = factors_of::<S, R, _>(expr, &shape)?;
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let sums = contracted_but(&still, factors, &shape, &order, &name)?;
@@ -132,28 +131,31 @@ where
             return Ok(());
         }
         let axes = LoopAxes { sizes, name: &name };
-        return contract::contract(factors.operands, factors.scale, axes, target)
+        return contract::contract(factors.operands, &factors.constants, Num::ONE, axes, target)
             .map(drop)
             .map_err(|error| shape.name_dims(error.into(), kept));
     }
     let count = shape.volume(reduced, 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
-    let still = Still::of_rows(&rows, sizes, &order).filter(Still::suits::<E::Elem, Sum>);
-    let (live, len, count) = match &still {
-        Some(still) => (&still.sizes[..], still.volume(kept), still.volume(reduced)),
-        None => (sizes, len, count),
+    let still = Still::of_rows(&rows, sizes, &order);
+    let (live, len, count, sum) = match &still {
+        Some(still) => {
+            let sum = Sum { times: still.times() };
+            (&still.sizes[..], still.volume(kept), still.volume(reduced), sum)
+        }
+        None => (sizes, len, count, Sum::ONCE),
     };
     let nest = Nest::reduce(live, &order, reduced, &rows);
     if still.is_none()
         && let Some(to) = target.line()
     {
-        return reduced_in::<AnyStride, _, _>(expr, &nest, to, count, Sum).map(drop);
+        return reduced_in::<AnyStride, _, _>(expr, &nest, to, count, sum).map(drop);
     }
-    let mut sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, Sum)
+    let mut sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, sum)
         .map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
-        sums = still.sums(sums, sizes, &order).map_err(|error| shape.name_dims(error, &order))?;
+        sums = still.repeated(sums, sizes, &order).map_err(|error| shape.name_dims(error, &order))?;
     }
     target.take(sums, sizes);
     Ok(())

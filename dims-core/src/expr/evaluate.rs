@@ -9,6 +9,7 @@ use crate::expr::lowered::{LOWERS, is_lowered, lowered};
 use crate::expr::step::{ExprStep, is_heard, taken};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
+use crate::seal::PRIVATE;
 use crate::storage::Evaluated;
 use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_in_line, each_into_line};
 use crate::types::rank::{Rank, Rank0};
@@ -96,7 +97,7 @@ pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.name_dims(error, order))
+    expr.finish::<S, R>(&nest, order, len, PRIVATE).map_err(|error| shape.name_dims(error, order))
 }
 
 /// Whether there are elements in memory, and they have all of `dims`.
@@ -180,7 +181,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
         return each_in_line::<E::Elem>(to, |at| expr.nth(at)).map_err(DimError::from);
     }
     let nest = Nest::line::<W>(len, operands);
-    if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to) }
+    if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to, PRIVATE) }
 }
 
 /// [`line()`] for elements in memory.
@@ -412,8 +413,8 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     order: &[usize],
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    let own = expr.place::<E::Elem, U, R>(order, len);
+    let own = expr.place::<E::Elem, U, R>(order, len, PRIVATE);
     let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let new = collect_by::<W, E>(&expr, nest, to)?;
-    Ok(own.map_or(new, |place| expr.into_place(&place).expect("the expression owns this memory")))
+    Ok(own.map_or(new, |place| expr.into_place(&place, PRIVATE).expect("the expression owns this memory")))
 }

@@ -5,6 +5,7 @@ use super::{Expr, Factors, Raw};
 use crate::error::DimError;
 use crate::expr::Facts;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::types::brand::{Brand, DimInfo};
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
@@ -54,12 +55,8 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         = E::Kernel<'k, W>
     where
         Self: 'k;
-    const FACTS: Facts = Facts {
-        factors: E::FACTS.factors,
-        scaled: E::FACTS.scaled,
-        factors_in_memory: E::FACTS.factors_in_memory,
-        ..Facts::COMPUTED
-    };
+    const FACTS: Facts =
+        Facts { factors: E::FACTS.factors, factors_in_memory: E::FACTS.factors_in_memory, ..Facts::COMPUTED };
 
     #[inline]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -113,7 +110,12 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn collect(&self, nest: &Nest, to: Destination<'_, E::Elem>) -> Result<Vec<E::Elem>, DimError> {
-        self.inner.collect(nest, to)
+    fn collect(
+        &self,
+        nest: &Nest,
+        to: Destination<'_, E::Elem>,
+        private: Private,
+    ) -> Result<Vec<E::Elem>, DimError> {
+        self.inner.collect(nest, to, private)
     }
 }

@@ -9,8 +9,6 @@ use crate::types::set::Keys;
 pub struct Facts {
     /// The number of factors that the expression is a product of, not counting constants.
     pub factors: usize,
-    /// Whether the product also has a constant factor.
-    pub scaled: bool,
     /// A bit for each factor: whether its elements are in memory.
     pub factors_in_memory: u64,
     /// The dims, if the expression is a tensor in memory without positional axes or computed
@@ -32,7 +30,6 @@ impl Facts {
     /// Nothing is known: one factor, which must be computed.
     pub const COMPUTED: Facts = Facts {
         factors: 1,
-        scaled: false,
         factors_in_memory: 0,
         memory: None,
         pair: None,

@@ -200,7 +200,7 @@ where
     fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register) {
         if self.active {
             let index = self.index.write(writer);
-            writer.index(elements, index, self.target.stride, self.target.size);
+            writer.index(elements, index, self.target);
         }
         self.rest.write(writer, elements);
     }

@@ -10,6 +10,7 @@ use crate::expr::evaluate::collect_parts;
 use crate::plan::axes::Layout;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::storage::axes::AxisBlock;
 use crate::storage::unchecked::{InLine, collect_memory, factor, nth, strided};
 use crate::storage::{Evaluated, View};
@@ -220,18 +221,29 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>, _: Private) -> Result<Vec<T>, DimError> {
         Ok(collect_memory(self.elements(), nest, to, "order of the result")?)
     }
 
     #[inline]
-    fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
+    fn finish<U: Dims, V: Rank>(
+        self,
+        nest: &Nest,
+        _: &[usize],
+        len: usize,
+        private: Private,
+    ) -> Result<Vec<T>, DimError> {
         // `into_contiguous` returns untraced elements that have this order, so this is a copy.
-        self.collect(nest, Destination::of_step(len))
+        self.collect(nest, Destination::of_step(len), private)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<W>> {
+    fn place<W: Element, U: Dims, V: Rank>(
+        &mut self,
+        order: &[usize],
+        len: usize,
+        _: Private,
+    ) -> Option<Freed<W>> {
         // If the tensor lacks an axis of the loops, an element is read at several positions.
         let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
         let fits = all && self.all().len() == len && self.is_contiguous(order);
@@ -239,7 +251,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
+    fn into_place<W: Element>(self, place: &Freed<W>, _: Private) -> Option<Vec<W>> {
         self.into_freed(place)
     }
 
@@ -328,7 +340,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>, _: Private) -> Result<Vec<T>, DimError> {
         if X::ANY && self.indices().any_active() {
             return collect_parts(self, nest, to);
         }
@@ -361,8 +373,7 @@ impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
     type Open = ();
     type Kernel<'k, W: StrideKind> = Constant<T>;
-    const FACTS: Facts =
-        Facts { factors: 0, scaled: true, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
+    const FACTS: Facts = Facts { factors: 0, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, _: InLine) -> T {
@@ -396,7 +407,7 @@ impl<T: Element> Expr for Scalar<T> {
     where
         T: Num,
     {
-        factors.scale = factors.scale.mul(self.0.to_acc());
+        factors.constants.push((factors.operands.len(), self.0));
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! ([`Expr::kernel`]). The dims of the loops are a parameter of the first two steps,
 //! because most nodes of an expression do not know them.
 
+use crate::seal::{PRIVATE, Private};
 use crate::storage::unchecked::InLine;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -167,8 +168,8 @@ pub trait Expr {
     #[doc(hidden)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W>;
 
-    /// The factors of a product as operands of a contraction, and its constant factor. Factors that
-    /// are not in memory are computed, over the axes along which they vary.
+    /// The factors of a product as operands of a contraction, and its constant factors. Factors
+    /// that are not in memory are computed, over the axes along which they vary.
     #[doc(hidden)]
     #[track_caller]
     fn factors<'s, U: Dims, R: Rank>(
@@ -209,7 +210,12 @@ pub trait Expr {
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
-    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(
+        &self,
+        nest: &Nest,
+        to: Destination<'_, Self::Elem>,
+        _: Private,
+    ) -> Result<Vec<Self::Elem>, DimError> {
         collect_parts(self, nest, to)
     }
 
@@ -223,6 +229,7 @@ pub trait Expr {
         nest: &Nest,
         order: &[usize],
         len: usize,
+        private: Private,
     ) -> Result<Vec<Self::Elem>, DimError>
     where
         Self: Sized,
@@ -230,7 +237,7 @@ pub trait Expr {
         if const { Self::FACTS.owns } {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
-            self.collect(nest, Destination::of_step(len))
+            self.collect(nest, Destination::of_step(len), private)
         }
     }
 
@@ -238,14 +245,19 @@ pub trait Expr {
     /// its own position and they are contiguous in this order of all axes.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<Freed<T>> {
+    fn place<T: Element, U: Dims, R: Rank>(
+        &mut self,
+        _order: &[usize],
+        _len: usize,
+        _: Private,
+    ) -> Option<Freed<T>> {
         None
     }
 
     /// The elements in the memory that [`place`](Expr::place) returned.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<T: Element>(self, _place: &Freed<T>) -> Option<Vec<T>>
+    fn into_place<T: Element>(self, _place: &Freed<T>, _: Private) -> Option<Vec<T>>
     where
         Self: Sized,
     {
@@ -272,8 +284,8 @@ pub trait Expr {
 
 /// The factors of a product.
 pub struct Factors<'s, T: Num> {
-    /// The constant factor.
-    pub scale: T::Acc,
+    /// The constant factors.
+    pub constants: contract::ConstantFactors<T>,
     /// The other factors.
     pub operands: SmallVec<[contract::ContractionFactor<'s, T>; 4]>,
 }
@@ -336,7 +348,7 @@ where
     let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
     let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = expr.collect(&nest, Destination::of_step(len))?;
+    let data = expr.collect(&nest, Destination::of_step(len), PRIVATE)?;
     told(&data);
     factors.operands.push(contract::ContractionFactor::owned(data, &order, sizes));
     Ok(())
@@ -439,8 +451,13 @@ impl<E: Expr> Expr for &E {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
-    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
-        (**self).collect(nest, to)
+    fn collect(
+        &self,
+        nest: &Nest,
+        to: Destination<'_, Self::Elem>,
+        private: Private,
+    ) -> Result<Vec<Self::Elem>, DimError> {
+        (**self).collect(nest, to, private)
     }
 
     fn shared<U: Dims>(&self, order: &[usize]) -> Option<Buffer<Self::Elem>> {

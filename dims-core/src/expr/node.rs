@@ -7,6 +7,7 @@ use super::{FactorLists, FactorOf};
 use crate::error::DimError;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::storage::unchecked::InLine;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -93,13 +94,18 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
-        self.a.place::<T, U, R>(order, len)
+    fn place<T: Element, U: Dims, R: Rank>(
+        &mut self,
+        order: &[usize],
+        len: usize,
+        private: Private,
+    ) -> Option<Freed<T>> {
+        self.a.place::<T, U, R>(order, len, private)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
-        self.a.into_place(place)
+    fn into_place<T: Element>(self, place: &Freed<T>, private: Private) -> Option<Vec<T>> {
+        self.a.into_place(place, private)
     }
 }
 
@@ -130,7 +136,6 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         if O::IS_PRODUCT {
             Facts {
                 factors: a.factors + b.factors,
-                scaled: a.scaled || b.scaled,
                 factors_in_memory: if a.factors < 64 {
                     a.factors_in_memory | b.factors_in_memory << a.factors
                 } else {
@@ -200,13 +205,18 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
-        self.a.place::<T, U, R>(order, len).or_else(|| self.b.place::<T, U, R>(order, len))
+    fn place<T: Element, U: Dims, R: Rank>(
+        &mut self,
+        order: &[usize],
+        len: usize,
+        private: Private,
+    ) -> Option<Freed<T>> {
+        self.a.place::<T, U, R>(order, len, private).or_else(|| self.b.place::<T, U, R>(order, len, private))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
-        self.a.into_place(place).or_else(|| self.b.into_place(place))
+    fn into_place<T: Element>(self, place: &Freed<T>, private: Private) -> Option<Vec<T>> {
+        self.a.into_place(place, private).or_else(|| self.b.into_place(place, private))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -321,15 +331,23 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
+    fn place<T: Element, U: Dims, R: Rank>(
+        &mut self,
+        order: &[usize],
+        len: usize,
+        private: Private,
+    ) -> Option<Freed<T>> {
         self.cond
-            .place::<T, U, R>(order, len)
-            .or_else(|| self.a.place::<T, U, R>(order, len))
-            .or_else(|| self.b.place::<T, U, R>(order, len))
+            .place::<T, U, R>(order, len, private)
+            .or_else(|| self.a.place::<T, U, R>(order, len, private))
+            .or_else(|| self.b.place::<T, U, R>(order, len, private))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
-        self.cond.into_place(place).or_else(|| self.a.into_place(place)).or_else(|| self.b.into_place(place))
+    fn into_place<T: Element>(self, place: &Freed<T>, private: Private) -> Option<Vec<T>> {
+        self.cond
+            .into_place(place, private)
+            .or_else(|| self.a.into_place(place, private))
+            .or_else(|| self.b.into_place(place, private))
     }
 }

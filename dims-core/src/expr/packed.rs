@@ -7,6 +7,7 @@ use crate::expr::{Expr, Factors, Raw};
 use crate::plan::axes::{AxisList, Layout};
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::storage::packed::Packed;
 use crate::storage::unchecked::strided;
 use crate::storage::{Evaluated, View};
@@ -155,8 +156,13 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, to: Destination<'_, E::Elem>) -> Result<Vec<E::Elem>, DimError> {
-        self.0.collect(nest, to)
+    fn collect(
+        &self,
+        nest: &Nest,
+        to: Destination<'_, E::Elem>,
+        private: Private,
+    ) -> Result<Vec<E::Elem>, DimError> {
+        self.0.collect(nest, to, private)
     }
 
     #[inline]
@@ -165,20 +171,26 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         nest: &Nest,
         order: &[usize],
         len: usize,
+        private: Private,
     ) -> Result<Vec<E::Elem>, DimError> {
-        self.0.finish::<U, R>(nest, order, len)
+        self.0.finish::<U, R>(nest, order, len, private)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
+    fn place<W: Element, U: Dims, R: Rank>(
+        &mut self,
+        order: &[usize],
+        _: usize,
+        _: Private,
+    ) -> Option<Freed<W>> {
         // The type guarantees the order. Equal orders have equally many axes, so the tensor has all
         // loop axes.
         if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
-        self.0.into_place(place)
+    fn into_place<W: Element>(self, place: &Freed<W>, private: Private) -> Option<Vec<W>> {
+        self.0.into_place(place, private)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -6,6 +6,7 @@
 use super::{Expr, Factors, Raw, outer};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::storage::unchecked::factor;
 use crate::types::dim::UNSIZED;
 use crate::types::rank::Rank;
@@ -273,8 +274,13 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
-        self.inner.collect(nest, to)
+    fn collect(
+        &self,
+        nest: &Nest,
+        to: Destination<'_, Self::Elem>,
+        private: Private,
+    ) -> Result<Vec<Self::Elem>, DimError> {
+        self.inner.collect(nest, to, private)
     }
 
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {

@@ -28,6 +28,7 @@ use crate::expr::Expr;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
+use crate::seal::PRIVATE;
 use crate::storage::Evaluated;
 use crate::types::rank::Rank;
 #[cfg(feature = "std")]
@@ -447,7 +448,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     }
     let sizes = shape.sizes();
     let len = shape.volume(axes, size_of::<T>())?;
-    let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
+    let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len), PRIVATE)?;
     Ok(Field::held(sizes, &Buffer::from(data).held(), StridedPlace::contiguous(sizes, axes)))
 }
 

@@ -8,6 +8,7 @@ use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::storage::Evaluated;
 use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::leaf::Leaf;
@@ -278,7 +279,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>, _: Private) -> Result<Vec<T>, DimError> {
         Ok(collect_memory(self.borrowed(), nest, to, "order of the result")?)
     }
 }

@@ -393,7 +393,7 @@ where
     if p.is_zero() {
         let other = Binary { op: ops::Ne, a: expr, b: Scalar(A::Elem::zero()) };
         let ones = Select { cond: other, a: Scalar(one), b: Scalar(A::Elem::zero()) };
-        return reduce::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum, Empty::Allowed);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum::ONCE, Empty::Allowed);
     }
     let sizes = Unary { op: ops::Abs, a: expr };
     if p.is_infinite() && p > A::Elem::zero() {
@@ -403,7 +403,7 @@ where
         return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Min, refused);
     }
     if p == one {
-        return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum, Empty::Allowed);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum::ONCE, Empty::Allowed);
     }
     let power = reducers::NormP(p);
     reduce::<With<A, A::Elem, _>, D, X, _>(&sizes.a, power, Empty::Allowed)

@@ -16,7 +16,6 @@ use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::Dyn;
 use alloc::string::String;
 use kernels::error::Plural;
-use kernels::loops::axes::Sizes;
 use smallvec::SmallVec;
 
 /// One number for all dims, such as `2`, or one for each, such as `(2, 1)` or `[2, 1]`.
@@ -289,20 +288,26 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// Places the elements of an expression in `out(sizes)`.
+/// Places the elements of an expression in a result filled with `fill`, which may be a
+/// [padded copy](PlacedResult::padded_copy).
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     placings: &[Placing],
-    out: impl FnOnce(Sizes) -> Result<PlacedResult<E::Elem>, DimError>,
+    fill: E::Elem,
+    is_padded_copy: bool,
 ) -> Result<PlacedResult<E::Elem>, DimError> {
     let keys = S::KEYS.as_slice();
     let placing =
         |axis: usize| placings.iter().find(|own| keys.get(axis).is_some_and(|key| key.same(&own.dim)));
     let axes = 0..shape.sizes().len();
     let sizes = axes.clone().map(|axis| placing(axis).map_or(shape.size(axis), |placing| placing.len));
-    let mut out = out(sizes.collect())?;
+    let mut out = if is_padded_copy {
+        PlacedResult::padded_copy::<S, R>(sizes.collect(), Some(fill))?
+    } else {
+        PlacedResult::of::<S, R>(sizes.collect(), Some(fill))?
+    };
     let mut strides = Strides::from(out.strides());
     let mut start = 0;
     for axis in axes {
@@ -327,8 +332,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     placings: &[Placing],
     fill: E::Elem,
 ) -> Result<Named<E::Elem, S, R>, DimError> {
-    let out = |sizes| PlacedResult::of::<S, R>(sizes, Some(fill));
-    place::<S, R, E>(expr, shape, placings, out)?.finish()
+    place::<S, R, E>(expr, shape, placings, fill, false)?.finish()
 }
 
 /// Like [`placed`], viewed along the dims of `changes`. The size of a padded dim may differ from
@@ -340,8 +344,7 @@ pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     fill: E::Elem,
     changes: &Changes,
 ) -> Result<Keyed<E::Elem>, DimError> {
-    let out = |sizes| PlacedResult::padded_copy::<S, R>(sizes, Some(fill));
-    let (data, axes) = place::<S, R, E>(expr, shape, placings, out)?.finish_with_axes()?;
+    let (data, axes) = place::<S, R, E>(expr, shape, placings, fill, true)?.finish_with_axes()?;
     let (named, positional) = axes.split_at(S::KEYS.as_slice().len());
     let named = S::KEYS.as_slice().iter().copied().zip(named.iter().copied());
     Ok(Keyed::new(data, named, positional.into(), changes))

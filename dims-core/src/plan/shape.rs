@@ -39,7 +39,7 @@ pub struct Shape {
     sizes: SmallVec<[usize; INLINE]>,
     /// Origins of the dims' sizes.
     origins: SmallVec<[Origin; INLINE]>,
-    /// Positions of dims, and sizes that are [proposed](Shape::propose) for them.
+    /// Positions of dims, and the smallest size that is [proposed](Shape::propose) for each.
     proposed: SmallVec<[(usize, usize); 2]>,
 }
 
@@ -134,10 +134,13 @@ impl Shape {
     /// Proposes a size for the `at`th dim, which [`finish`](Shape::finish) uses if the dim has no
     /// other. The smallest proposal for a dim or one of its primes wins.
     pub fn propose(&mut self, at: usize, size: usize) {
-        self.proposed.push((at, size));
+        match self.proposed.iter_mut().find(|own| own.0 == at) {
+            Some((_, least)) => *least = size.min(*least),
+            None => self.proposed.push((at, size)),
+        }
     }
 
-    /// Positions of dims, and sizes that are [proposed](Shape::propose) for them.
+    /// Positions of dims, and the smallest size that is [proposed](Shape::propose) for each.
     pub fn proposed(&self) -> &[(usize, usize)] {
         &self.proposed
     }

@@ -7,9 +7,6 @@ use alloc::vec::Vec;
 use kernels::loops::axes::{AxisSet, Order, Sizes};
 use kernels::loops::rows::Rows;
 use kernels::memory::allocate::reserve;
-use kernels::reduce::Reducer;
-use kernels::reduce::reducers::times;
-use kernels::scalar::Num;
 
 /// The loops without the axes along which no operand varies.
 pub(crate) struct Still {
@@ -61,26 +58,6 @@ impl Still {
     /// The number of times that each element counts in the reduction.
     pub(crate) fn times(&self) -> usize {
         self.times
-    }
-
-    /// Whether `Q`, run over the remaining loops, loses no precision. If its results are rounded,
-    /// multiplying them by the number of times would round them again.
-    pub(crate) fn suits<T, Q: Reducer<T>>(&self) -> bool {
-        self.times == 1 || !Q::ROUNDS
-    }
-
-    /// Turns sums over the remaining loops into sums over all loops. Both are contiguous in the
-    /// order `kept`.
-    pub(crate) fn sums<T: Num>(
-        &self,
-        mut data: Vec<T>,
-        sizes: &[usize],
-        kept: &[usize],
-    ) -> Result<Vec<T>, DimError> {
-        if self.times != 1 {
-            data.iter_mut().for_each(|sum| *sum = times(*sum, self.times));
-        }
-        self.repeated(data, sizes, kept)
     }
 
     /// Repeats elements along the axes of the result along which nothing varies.

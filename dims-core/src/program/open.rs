@@ -76,11 +76,14 @@ pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
 }
 
 /// The size of a dynamic dim in a recording. The sizes are prime numbers, so that a product shows
-/// its factors. They are large, so that other dims rarely have the same size.
+/// its factors. They are large, so that other dims rarely have the same size. In the last round, the
+/// size is twice a prime number: some numbers, such as the place of a median, follow another formula
+/// for even sizes.
 fn size_in(dim: usize, round: usize) -> usize {
     let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
     let mut primes = (499..).filter(is_prime);
-    primes.nth(dim * ROUNDS + round).expect("there are more primes")
+    let prime = primes.nth(dim * ROUNDS + round).expect("there are more primes");
+    if round + 1 == ROUNDS { 2 * prime } else { prime }
 }
 
 /// The position of a dim in the list of this thread's dynamic dims.

@@ -75,7 +75,7 @@ impl Walk<1> for RecordedResults {
 /// A setting of a result.
 pub(super) fn setting(path: &Path, name: &'static str, value: Box<dyn SettingValue>) -> InputSetting {
     let (path, name) = (InputPath::new(path), Cow::Borrowed(name));
-    InputSetting { path, name, value: RecordedSetting::Value(value) }
+    InputSetting { path, name, value: RecordedSetting::new(value) }
 }
 
 /// A tensor with other elements and the axes of `of`, modified by `change`.

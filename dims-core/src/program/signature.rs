@@ -12,11 +12,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
-use core::fmt::{self, Debug};
+use core::fmt::{self, Debug, Write as _};
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
+use std::sync::OnceLock;
 
 /// The types, sizes, axis orders and settings of all inputs. A program accepts inputs with the
 /// signature it was recorded with, and copies tensors whose axes are in another order.
@@ -164,24 +165,28 @@ pub(super) struct InputSetting {
 }
 
 pub(super) enum RecordedSetting {
-    Value(Box<dyn SettingValue>),
+    Value(Box<dyn SettingValue>, LazyText),
     /// The value as `Debug` writes it, in a restored program.
     Text(String),
 }
 
 impl RecordedSetting {
+    pub(super) fn new(value: Box<dyn SettingValue>) -> Self {
+        RecordedSetting::Value(value, LazyText::default())
+    }
+
     /// The value as `Debug` writes it.
     pub(super) fn text(&self) -> String {
         match self {
-            RecordedSetting::Value(value) => value.describe(),
+            RecordedSetting::Value(value, text) => text.of(value.as_debug()).text.clone(),
             RecordedSetting::Text(text) => text.clone(),
         }
     }
 
     fn is<X: Debug + 'static>(&self, other: &X) -> bool {
         match self {
-            RecordedSetting::Value(value) => value.is_same(other),
-            RecordedSetting::Text(text) => *text == format!("{other:?}"),
+            RecordedSetting::Value(value, text) => value.is_same(other, text),
+            RecordedSetting::Text(text) => TextMatch::of(text, other) == TextMatch::Same,
         }
     }
 }
@@ -189,8 +194,8 @@ impl RecordedSetting {
 impl PartialEq for RecordedSetting {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (RecordedSetting::Value(own), RecordedSetting::Value(other)) => {
-                (**own).is_same((**other).as_any())
+            (RecordedSetting::Value(own, text), RecordedSetting::Value(other, _)) => {
+                (**own).is_same((**other).as_any(), text)
             }
             (own, other) => own.text() == other.text(),
         }
@@ -199,10 +204,10 @@ impl PartialEq for RecordedSetting {
 
 pub(super) trait SettingValue: Send + Sync {
     fn as_any(&self) -> &dyn Any;
-    /// Whether both are equal, or both are unequal to themselves, as NaN is. `Debug` must also
-    /// write both in the same way (only the text is in a saved program), so 0.0 and -0.0 differ.
-    fn is_same(&self, other: &dyn Any) -> bool;
-    fn describe(&self) -> String;
+    fn as_debug(&self) -> &dyn Debug;
+    /// Whether both are equal, but not as 0.0 and -0.0 are; or both contain NaN and have the same
+    /// text. `text` is the text of this value.
+    fn is_same(&self, other: &dyn Any, text: &LazyText) -> bool;
 }
 
 impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
@@ -210,29 +215,103 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
         self
     }
 
-    fn is_same(&self, other: &dyn Any) -> bool {
-        let Some(other) = other.downcast_ref::<X>() else { return false };
-        let equal = |a: &X, b: &X| a == b;
-        let is_equal = equal(self, other);
-        if is_equal && equals_only_itself(self) {
-            return true;
-        }
-        let is_same = is_equal || !equal(self, self) && !equal(other, other);
-        is_same && self.describe() == other.describe()
+    fn as_debug(&self) -> &dyn Debug {
+        self
     }
 
-    fn describe(&self) -> String {
-        format!("{self:?}")
+    fn is_same(&self, other: &dyn Any, text: &LazyText) -> bool {
+        let Some(other) = other.downcast_ref::<X>() else { return false };
+        // (A closure, because clippy takes `self == self` for a mistake.)
+        let equal = |a: &X, b: &X| a == b;
+        if equal(self, other) {
+            return !text.of(self).differs_in_signs(other);
+        }
+        !equal(self, self) && !equal(other, other) && text.of(self).has_nan_as(other)
     }
 }
 
-/// Whether the value is a number or a `bool` that equals no other one. For most calls, this avoids
-/// writing the values as text.
-fn equals_only_itself(value: &dyn Any) -> bool {
-    value.downcast_ref::<f64>().is_some_and(|number| *number != 0.0)
-        || value.downcast_ref::<f32>().is_some_and(|number| *number != 0.0)
-        || value.is::<usize>()
-        || value.is::<bool>()
+/// The text of a setting, which is written once, when it is first needed.
+#[derive(Default)]
+pub(super) struct LazyText(OnceLock<SettingText>);
+
+impl LazyText {
+    fn of(&self, value: &dyn Debug) -> &SettingText {
+        self.0.get_or_init(|| {
+            let text = format!("{value:?}");
+            SettingText { has_zero: has_zero(&text), text }
+        })
+    }
+}
+
+struct SettingText {
+    text: String,
+    has_zero: bool,
+}
+
+impl SettingText {
+    /// Whether the text of `other` is the same but for signs of zeros, and at least one of these
+    /// differs.
+    fn differs_in_signs(&self, other: &dyn Debug) -> bool {
+        self.has_zero && TextMatch::of(&self.text, other) == TextMatch::OtherSigns
+    }
+
+    fn has_nan_as(&self, other: &dyn Debug) -> bool {
+        self.text.contains("NaN") && TextMatch::of(&self.text, other) == TextMatch::Same
+    }
+}
+
+/// Whether `0.0` is in the text, but not as a part of a number such as 10.0 or 0.01.
+fn has_zero(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    text.match_indices("0.0").any(|(at, zero)| {
+        let after = text[at + zero.len()..].trim_start_matches('0');
+        !text[..at].ends_with(is_digit) && !after.starts_with(is_digit)
+    })
+}
+
+/// How the text of a value compares with another text.
+#[derive(PartialEq)]
+enum TextMatch {
+    Same,
+    /// They are the same but for signs of zeros.
+    OtherSigns,
+    Other,
+}
+
+impl TextMatch {
+    fn of(text: &str, value: &dyn Debug) -> Self {
+        let mut compared = ComparedText { rest: text, has_other_signs: false };
+        let is_whole = write!(compared, "{value:?}").is_ok() && compared.rest.is_empty();
+        match (is_whole, compared.has_other_signs) {
+            (true, false) => TextMatch::Same,
+            (true, true) => TextMatch::OtherSigns,
+            (false, _) => TextMatch::Other,
+        }
+    }
+}
+
+/// Compares text that is written here with the rest of another text.
+struct ComparedText<'t> {
+    rest: &'t str,
+    /// Whether the sign of a zero differs.
+    has_other_signs: bool,
+}
+
+impl fmt::Write for ComparedText<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if c == '-' && self.rest.starts_with("0.0") {
+                self.has_other_signs = true;
+                continue;
+            }
+            if c == '0' && self.rest.starts_with("-0.0") {
+                self.has_other_signs = true;
+                self.rest = &self.rest[1..];
+            }
+            self.rest = self.rest.strip_prefix(c).ok_or(fmt::Error)?;
+        }
+        Ok(())
+    }
 }
 
 fn input(path: &InputPath) -> String {
@@ -281,7 +360,7 @@ impl Walk<1> for InputSignature {
         name: &'static str,
         [value]: [&X; 1],
     ) -> Result<(), DimError> {
-        let value = RecordedSetting::Value(Box::new(value.clone()));
+        let value = RecordedSetting::new(Box::new(value.clone()));
         self.settings.push(InputSetting { path: InputPath::new(path), name: Cow::Borrowed(name), value });
         Ok(())
     }

@@ -105,7 +105,7 @@ reductions! {
     /// let kept: Stream<i32, (One, B), One> = x.sum_keepdim(A, One);
     /// assert_eq!((away.to_array(), kept.to_array()), (ndarray::array![6, 15], ndarray::array![[5, 7, 9]]));
     /// ```
-    sum try_sum sum_keepdim try_sum_keepdim [Num] reducers::Sum, Empty::Allowed;
+    sum try_sum sum_keepdim try_sum_keepdim [Num] reducers::Sum::ONCE, Empty::Allowed;
     /// The product; 1 if there are no elements.
     prod try_prod prod_keepdim try_prod_keepdim [Num] reducers::Prod, Empty::Allowed;
     /// The mean; NaN if there are no elements.

@@ -74,7 +74,8 @@ impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Displa
     }
 }
 
-/// An element whose `Display` is its `Debug` with the width and the precision of the tensor's.
+/// An element whose `Display` is its `Debug`, with the width and the precision that were given for
+/// the tensor.
 #[derive(Clone, Copy)]
 struct Shown<T>(T);
 

@@ -140,8 +140,8 @@ impl Checkpoint {
     /// # Errors
     ///
     /// As for [`put`](Checkpoint::put); if there already is an optimizer with this name; if a
-    /// number of steps depends on inputs of a recorded function; or if the moments do not fit into
-    /// memory.
+    /// gradient or a recorded function traces a number of steps, a moment or master weights; or if
+    /// the moments do not fit into memory.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
         name: &str,

@@ -22,10 +22,14 @@ use crate::contract::target::Target;
 use crate::error::Error;
 use crate::loops::axes::{AxisSet, Order, each, set, sort_few};
 use crate::loops::steps::{ProductDims, told};
-use crate::scalar::Num;
+use crate::ops::code::Number;
+use crate::reduce::reducers::Sum;
+use crate::scalar::{Element, Num};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::any::TypeId;
+use core::any::{Any, TypeId};
+use core::ops::RangeInclusive;
+use num_complex::Complex;
 use smallvec::SmallVec;
 
 pub use crate::contract::operand::{ContractionFactor, ContractionFactors};
@@ -82,19 +86,42 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
-/// Whether the constant factor of a product may multiply the sum instead of each product.
+/// The constant factors of a product, in the order of the source. Each has the number of other
+/// factors before it.
+pub type ConstantFactors<T> = SmallVec<[(usize, T); 2]>;
+
+/// The magnitudes of [moderate](moderate_product) constant factors. They include the scale of
+/// attention, `1 / sqrt(n)`, and `1 / n` for means of up to 16 million elements.
+const MODERATE: RangeInclusive<f64> = 1.0 / MOST_MODERATE..=MOST_MODERATE;
+
+const MOST_MODERATE: f64 = (1 << 24) as f64;
+
+/// The product of constant factors if it may multiply a sum instead of each product.
 ///
-/// If it is very large or small, the sum without it may be outside the range of the type although
-/// the sum with it is not. The fourth power must be within the range, so the magnitude of a moderate
-/// `f32` is between about `2^-37` and `2^32`. Integers wrap around, so all of them are moderate.
-pub fn is_moderate<T: Num>(scale: T::Acc) -> bool {
-    if !T::DIVIDES_BY_ZERO {
-        return true;
+/// If a factor is very large or small, the sum without it may be outside the range of the type
+/// although the sum with it is not. So the product of the first factors must be moderate for any
+/// number of them. Integers wrap around, so all of them are moderate.
+pub(crate) fn moderate_product<T: Num>(constants: impl Iterator<Item = T>) -> Option<T::Acc> {
+    let mut product = T::Acc::ONE;
+    for constant in constants {
+        product = product.mul(constant.to_acc());
+        if T::DIVIDES_BY_ZERO && !MODERATE.contains(&magnitude(product)) {
+            return None;
+        }
     }
-    let square = scale.mul(scale);
-    let fourth = square.mul(square);
-    // (For an infinity or NaN, the difference is NaN.)
-    fourth != T::Acc::ZERO && fourth.sub(fourth) == T::Acc::ZERO
+    Some(product)
+}
+
+/// The magnitude of a float or a complex number; NaN for users' types.
+fn magnitude<A: Element>(number: A) -> f64 {
+    let any: &dyn Any = &number;
+    if let Some(number) = any.downcast_ref::<Complex<f32>>() {
+        number.norm().into()
+    } else if let Some(number) = any.downcast_ref::<Complex<f64>>() {
+        number.norm()
+    } else {
+        Number::float(number).abs()
+    }
 }
 
 /// A matrix with at least this many elements is so large that reading it from memory dominates its
@@ -207,33 +234,19 @@ pub fn order_of_result(
 compiled! {
     for f32 f64:
 
-    /// `scale` times the product of the operands, summed over all axes that the target does not
-    /// keep. No axis may be empty. Along each axis of more than one element, at least one operand
-    /// must vary. Returns the elements if the target is new memory, otherwise an empty vector.
-    ///
-    /// `scale` multiplies the sums; see [`is_moderate`].
+    /// The product of the operands and [constants](ConstantFactors), summed over all axes that the
+    /// target does not keep. The sums are multiplied by `times`. No axis may be empty. Along each
+    /// axis of more than one element, at least one operand must vary. Returns the elements if the
+    /// target is new memory, otherwise an empty vector.
     #[track_caller]
-    pub fn contract<'f, 'l, 't, T: Num>(
+    pub fn contract<'f, 'c, 'l, 't, T: Num>(
         operands: ContractionFactors<'f, T>,
-        scale: <T as Num>::Acc,
+        constants: &'c [(usize, T)],
+        times: <T as Num>::Acc,
         axes: LoopAxes<'l>,
         target: Target<'t, T>,
     ) -> Result<Vec<T>, Error> {
-        contraction(operands, scale, axes, target)
-    }
-}
-
-compiled! {
-    for f32 f64:
-
-    /// [`contract`] for two operands.
-    #[track_caller]
-    pub fn contract_pair<'f, 'l, 't, T: Num>(
-        operands: [ContractionFactor<'f, T>; 2],
-        axes: LoopAxes<'l>,
-        target: Target<'t, T>,
-    ) -> Result<Vec<T>, Error> {
-        contraction(operands.into_iter().collect(), Num::ONE, axes, target)
+        contraction(operands, constants, times, axes, target)
     }
 }
 
@@ -241,38 +254,59 @@ compiled! {
     for f32 f64:
 
     /// The product of two operands as one fused loop. The result is contiguous in the order of the
-    /// first list of `axes`, and summed over the axes of the second. Axes may be empty, and both
-    /// operands may be constant along an axis. `describe` names the expression in plans.
+    /// first list of `axes`, and summed over the axes of the second by `sum`. Axes may be empty,
+    /// and both operands may be constant along an axis. `describe` names the expression in plans.
     #[track_caller]
     pub fn sum_of_pair<'a, T: Num>(
         operands: [&'a ContractionFactor<'a, T>; 2],
         sizes: &'a [usize],
         axes: [&'a [usize]; 2],
+        sum: Sum,
         describe: &'a dyn Fn() -> String,
     ) -> Result<Vec<T>, Error> {
-        summed_pair(operands, sizes, axes, describe)
+        summed_pair(operands, sizes, axes, sum, describe)
     }
 }
 
 /// [`contract`] as a generic function.
 #[track_caller]
 fn contraction<T: Num>(
-    operands: ContractionFactors<'_, T>,
-    scale: T::Acc,
+    mut operands: ContractionFactors<'_, T>,
+    constants: &[(usize, T)],
+    times: T::Acc,
     axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
     operands.iter().for_each(|own| own.assert_within(axes.sizes));
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        let data = through_accumulator(&operands, scale, axes, target.order())?;
+        let data = through_accumulator(&operands, constants, times, axes, target.order())?;
         return Ok(target.take(data, axes.sizes));
     }
+    let scale = times.mul(multiply(&mut operands, constants, axes.sizes)?);
     let (a, b) = last_pair(operands, axes, target.order())?;
     let mut data = pair(a, b, axes, &mut target)?;
     if scale != T::Acc::ONE {
         target.scale(&mut data, T::from_acc(scale), axes.sizes)?;
     }
     Ok(data)
+}
+
+/// Multiplies operands by the constants, unless these have a [moderate product](moderate_product).
+/// Returns what the sums must be multiplied by.
+#[track_caller]
+fn multiply<T: Num>(
+    operands: &mut [ContractionFactor<'_, T>],
+    constants: &[(usize, T)],
+    sizes: &[usize],
+) -> Result<T::Acc, Error> {
+    if let Some(product) = moderate_product(constants.iter().map(|&(_, constant)| constant)) {
+        return Ok(product);
+    }
+    for &(before, constant) in constants {
+        // As in the source, a constant multiplies the operand before it, or else the first one.
+        operands[before.saturating_sub(1)].multiply(constant, sizes)?;
+    }
+    Ok(Num::ONE)
 }
 
 /// Multiplies all pairs of the path except the last, which it returns: the product of that pair is
@@ -306,7 +340,8 @@ fn last_pair<'a, T: Num>(
 #[track_caller]
 fn through_accumulator<T: Num>(
     operands: &[ContractionFactor<'_, T>],
-    scale: T::Acc,
+    constants: &[(usize, T)],
+    times: T::Acc,
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, Error> {
@@ -317,6 +352,8 @@ fn through_accumulator<T: Num>(
         let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
         wide.push(ContractionFactor::owned(data, &order, sizes));
     }
-    let sums = contract(wide, scale.to_acc(), axes, Target::new(kept, sizes))?;
+    let constants: ConstantFactors<T::Acc> =
+        constants.iter().map(|&(before, constant)| (before, constant.to_acc())).collect();
+    let sums = contract(wide, &constants, times.to_acc(), axes, Target::new(kept, sizes))?;
     converted(sums, T::from_acc)
 }

@@ -137,6 +137,15 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         are_distinct(each(axes).map(|axis| (self.strides[axis], sizes[axis])))
     }
 
+    /// Multiplies each element by a constant.
+    #[track_caller]
+    pub(super) fn multiply(&mut self, by: T, sizes: &[usize]) -> Result<(), Error> {
+        let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
+        let data = converted(self.packed(&order, sizes)?, |value: T| value.mul(by))?;
+        *self = ContractionFactor::owned(data, &order, sizes);
+        Ok(())
+    }
+
     /// The same elements in new memory, contiguous along `order`.
     #[track_caller]
     pub(super) fn packed(&self, order: &[usize], sizes: &[usize]) -> Result<Vec<T>, Error> {
@@ -171,7 +180,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         // SAFETY: the nest's row has the strides of this operand. They map each position to an
         // element, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
-        let data = Sum.reduce_memory(memory, Destination::of_step(len))?;
+        let data = Sum::ONCE.reduce_memory(memory, Destination::of_step(len))?;
         told(&data);
         Ok(ContractionFactor::owned(data, order, sizes))
     }

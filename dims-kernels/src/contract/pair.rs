@@ -25,7 +25,8 @@ use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::ops::Mul;
 use crate::reduce::dots::{are_lines, sum_products};
-use crate::reduce::{reduce, reducers};
+use crate::reduce::reduce;
+use crate::reduce::reducers::Sum;
 use crate::scalar::Num;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -74,7 +75,9 @@ pub(super) fn pair<T: Num>(
                 target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }
         }
-        PairPlan::Loop(nest) => run_loop(nest, [&a, &b], sizes, target, &|| "mul(tensor, tensor)".into()),
+        PairPlan::Loop(nest) => {
+            run_loop(nest, [&a, &b], sizes, target, Sum::ONCE, &|| "mul(tensor, tensor)".into())
+        }
         PairPlan::Packed(_) => unreachable!("the operands are packed"),
     }
 }
@@ -219,22 +222,12 @@ pub(super) fn summed_pair<T: Num>(
     [a, b]: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     [kept, reduced]: [&[usize]; 2],
+    sum: Sum,
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
     [a, b].iter().for_each(|own| own.assert_within(sizes));
-    fused_loop([a, b], sizes, reduced, &mut Target::new(kept, sizes), describe)
-}
-
-#[track_caller]
-fn fused_loop<T: Num>(
-    [a, b]: [&ContractionFactor<'_, T>; 2],
-    sizes: &[usize],
-    reduced: &[usize],
-    target: &mut Target<'_, T>,
-    describe: &dyn Fn() -> String,
-) -> Result<Vec<T>, Error> {
-    let nest = loop_nest([a.strides(), b.strides()], sizes, target.order(), reduced);
-    run_loop(&nest, [a, b], sizes, target, describe)
+    let nest = loop_nest([a.strides(), b.strides()], sizes, kept, reduced);
+    run_loop(&nest, [a, b], sizes, &mut Target::new(kept, sizes), sum, describe)
 }
 
 /// The loops of a product that is not a matrix product.
@@ -252,6 +245,7 @@ fn run_loop<T: Num>(
     [a, b]: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     target: &mut Target<'_, T>,
+    sum: Sum,
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
     let len = target.order().iter().map(|&axis| sizes[axis]).product();
@@ -262,7 +256,7 @@ fn run_loop<T: Num>(
     };
     // SAFETY: the callers pass a nest whose rows have the strides of the operands. These strides
     // map all positions to elements, as the callers of `borrowed` promised.
-    let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
+    let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], sum, to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
@@ -284,6 +278,7 @@ pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> 
 pub(super) unsafe fn sum_loop<T: Num>(
     nest: &Nest,
     [a, b]: [Elements<'_, T>; 2],
+    sum: Sum,
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
     let lower = |nest| {
@@ -299,9 +294,9 @@ pub(super) unsafe fn sum_loop<T: Num>(
     // have that type.
     if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
         // SAFETY: the caller's promise.
-        return unsafe { sum_products([a, b], nest, to) };
+        return unsafe { sum_products([a, b], nest, sum, to) };
     }
-    reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)
+    reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, sum)
 }
 
 /// The operands of a product whose rows, columns or sums are several loops. An operand is packed if

@@ -8,6 +8,7 @@ use crate::loops::steps::{ProductDims, note};
 use crate::memory::axes::{Axis, contiguous};
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
+use crate::reduce::reducers::Sum;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -109,7 +110,7 @@ impl PreparedProduct {
             PairPlan::Loop(nest) => {
                 note(|| loop_step::<T>(nest, self.len, "mul(tensor, tensor)".into()));
                 // SAFETY: the rows of the nest have the strides of the operands.
-                unsafe { sum_loop(nest, [a, b], to) }
+                unsafe { sum_loop(nest, [a, b], Sum::ONCE, to) }
             }
             PairPlan::Packed(_) => unreachable!("`new` returns `None` for such products"),
         }

@@ -214,7 +214,7 @@ impl IndexedAxis {
         position.map(|position| position as isize * self.stride)
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         computed_axis((self.dim, self.axis), (self.names)().into_iter())
     }
 }

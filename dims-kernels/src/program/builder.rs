@@ -196,7 +196,7 @@ impl Builder {
             _ => {}
         }
         let result = self.push(Instruction::Binary(op, a, b), kind);
-        // A constant has the type of the other operand.
+        // A constant without a type has the type of the other operand.
         let leaves_type = kind != RegisterKind::Int || op.leaves_type();
         self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), leaves_type)
     }

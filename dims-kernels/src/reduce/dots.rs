@@ -15,7 +15,7 @@ use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::reduce::fold::{self, together};
 use crate::reduce::reducers::Sum;
-use crate::reduce::{BLOCK, is_far, push, total};
+use crate::reduce::{BLOCK, Reducer, is_far, push, total};
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -46,11 +46,12 @@ const MIN_LINE: usize = 128;
 pub unsafe fn sum_products<T: Num>(
     operands: [Elements<'_, T>; 2],
     nest: &Nest,
+    sum: Sum,
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
     assert!(are_lines(nest), "the operands are contiguous along the innermost loop");
     let fill = |places: &mut [MaybeUninit<T>]| {
-        write(operands, nest, places);
+        write(operands, nest, sum, places);
         Ok(())
     };
     // SAFETY: all slots are written.
@@ -69,7 +70,7 @@ pub fn are_lines(nest: &Nest) -> bool {
 }
 
 /// Writes all sums: the kept loops of all parts cover each slot once.
-fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [MaybeUninit<T>]) {
+fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, sum: Sum, places: &mut [MaybeUninit<T>]) {
     // The operand that is read once comes first.
     let last = nest.depth() - 1;
     let varies =
@@ -81,7 +82,7 @@ fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [Mayb
     for nest in &parts {
         let (own, others) = rest.split_at_mut(nest.results());
         rest = others;
-        work.push(Dots { operands, nest, exchanged, out: own });
+        work.push(Dots { operands, nest, exchanged, sum, out: own });
     }
     assert!(rest.is_empty(), "the kept loops cover the result");
     if work.len() == 1 {
@@ -97,6 +98,7 @@ struct Dots<'n, T> {
     nest: &'n Nest,
     /// Whether the second operand is the one that is read once.
     exchanged: bool,
+    sum: Sum,
     out: &'n mut [MaybeUninit<T>],
 }
 
@@ -130,7 +132,7 @@ impl<T: Num> Task for Dots<'_, T> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
-        let Dots { mut operands, nest, exchanged, out } = self;
+        let Dots { mut operands, nest, exchanged, sum, out } = self;
         let last = nest.depth() - 1;
         let count = nest.sizes[last];
         let prefetch_distance = is_far::<T>(nest).then(|| params().dots.prefetch_distance);
@@ -159,12 +161,15 @@ impl<T: Num> Task for Dots<'_, T> {
                 for (x, y) in line(0).chunks(MAX_CHUNK).zip(line(1).chunks(MAX_CHUNK)) {
                     blocks += 1;
                     let part = dot::<I, T>(x, y, prefetch_distance).to_acc();
-                    push::<I, T, Sum>(&mut totals, blocks, part, Sum);
+                    push::<I, T, Sum>(&mut totals, blocks, part, sum);
                 }
                 inner.advance(&mut at[nest.outer..]);
             }
-            let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
-            places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            let total = total::<I, T, Sum>(totals, T::Acc::ZERO, sum);
+            places
+                .next()
+                .expect("the kept loops cover the result")
+                .write(Reducer::<T>::finish(&sum, total, 0));
             outer.advance(&mut at[..nest.outer]);
         }
     }
@@ -182,7 +187,7 @@ impl<T: Num> Task for InPairs<'_, T> {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
-        let Dots { mut operands, nest, exchanged, out } = self.0;
+        let Dots { mut operands, nest, exchanged, sum, out } = self.0;
         let last = nest.depth() - 1;
         let count = nest.sizes[last];
         let mut rows = nest.operands();
@@ -215,13 +220,16 @@ impl<T: Num> Task for InPairs<'_, T> {
             for (blocks, ((first, second), y)) in lines.enumerate() {
                 let parts = two_dots::<I, T>([first, second], y, prefetch);
                 for (totals, part) in totals.iter_mut().zip(parts) {
-                    push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), Sum);
+                    push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), sum);
                 }
                 prefetch.rest -= y.len();
             }
             for totals in totals.into_iter().take(1 + usize::from(is_pair)) {
-                let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
-                places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+                let total = total::<I, T, Sum>(totals, T::Acc::ZERO, sum);
+                places
+                    .next()
+                    .expect("the kept loops cover the result")
+                    .write(Reducer::<T>::finish(&sum, total, 0));
             }
             if is_pair {
                 outer.advance(&mut at);
@@ -354,7 +362,8 @@ mod tests {
             let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
             let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
             // SAFETY: the strides lead to elements of the matrix and of the vector.
-            let found = unsafe { sum_products(operands, &nest, Destination::New(rows)) }.expect("memory");
+            let found = unsafe { sum_products(operands, &nest, Sum::ONCE, Destination::New(rows)) };
+            let found = found.expect("memory");
             let expected: Vec<f32> =
                 matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
             assert_eq!(found, expected, "{rows} x {columns}");

@@ -95,15 +95,11 @@ pub trait Reducer<T>: Copy {
     {
         (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
     }
-    /// Whether [`repeat`](Reducer::repeat) gives the result for repeated elements.
+    /// Whether [`repeated`](Reducer::repeated) gives the result for repeated elements.
     const REPEATS: bool = false;
-    /// Whether [`finish`](Reducer::finish) rounds a sum, so that [`repeat`](Reducer::repeat) would
-    /// round it a second time.
-    const ROUNDS: bool = false;
-    /// The result if each element occurs `times` times, given the result if it occurs once.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn repeat(&self, once: Self::Out, _times: usize) -> Self::Out {
-        once
+    /// The reducer for elements each of which occurs `times` times, but is passed to it once.
+    fn repeated(self, _times: usize) -> Self {
+        self
     }
     /// The kind of reduction, for derivatives.
     fn derivative(&self) -> ReductionKind {

@@ -57,7 +57,15 @@ pub use bools::{All, Any, Count};
 
 /// A sum.
 #[derive(Clone, Copy)]
-pub struct Sum;
+pub struct Sum {
+    /// How many times each element is added.
+    pub times: usize,
+}
+
+impl Sum {
+    /// A sum to which each element is added once.
+    pub const ONCE: Self = Sum { times: 1 };
+}
 
 impl<T: Num> Reducer<T> for Sum {
     fn name(&self) -> &'static str {
@@ -66,10 +74,8 @@ impl<T: Num> Reducer<T> for Sum {
     type Acc = T::Acc;
     type Out = T;
     const REPEATS: bool = true;
-    const ROUNDS: bool = size_of::<T>() != size_of::<T::Acc>();
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn repeat(&self, once: T, count: usize) -> T {
-        times(once, count)
+    fn repeated(self, times: usize) -> Self {
+        Sum { times }
     }
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Sum
@@ -88,7 +94,8 @@ impl<T: Num> Reducer<T> for Sum {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
-        T::from_acc(acc)
+        // A half precision is rounded once, after the multiplication.
+        T::from_acc(if self.times == 1 { acc } else { times(acc, self.times) })
     }
     reduces_memory_by!(sum_memory);
 }

@@ -114,6 +114,20 @@ impl PartSizes {
         (bound(part, 0), bound(part + 1, len - 1))
     }
 
+    /// The number of rows of all parts together, or `None` if it overflows. The last row of a part is
+    /// also the first of the next one, unless the parts meet between two rows.
+    pub(super) fn rows_of_all(&self) -> Option<usize> {
+        if self.len == 0 {
+            return Some(0);
+        }
+        let (mut met, mut rest) = (self.size, self.len);
+        while rest != 0 {
+            (met, rest) = (rest, met % rest);
+        }
+        // The greatest common divisor is the number of parts that end between two rows.
+        self.size.checked_add(self.len - met)
+    }
+
     fn combined<T: Element, W: Copy>(
         &self,
         data: &[T],
@@ -204,5 +218,19 @@ impl PartSizes {
             }
         }
         weights
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_all_parts_are_counted() {
+        for (size, len) in (0..30).flat_map(|size| (0..30).map(move |len| (size, len))) {
+            let parts = PartSizes { outer: 1, size, inner: 1, len };
+            let rows = (0..len).map(|part| parts.bounds(part)).map(|(from, to)| to - from);
+            assert_eq!(parts.rows_of_all(), Some(rows.sum()), "{len} parts of {size} rows");
+        }
     }
 }

@@ -372,11 +372,8 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
             let (parts, takes, yields) = restored_parts(parts)?;
             let mut kept = 0;
             if parts.outer * parts.inner > 0 {
-                let rows = (0..parts.len).map(|part| {
-                    let (from, to) = parts.bounds(part);
-                    to - from
-                });
-                kept = checked_volume([parts.outer, rows.sum(), parts.inner])?;
+                let rows = parts.rows_of_all().ok_or_else(|| refused("there are too many rows"))?;
+                kept = checked_volume([parts.outer, rows, parts.inner])?;
             }
             let keeps = Some(of(DType::F64, kept));
             Ok(Restored::new(MaxOfParts { parts, element }, &[of(dtype, takes)], &[of(dtype, yields)], keeps))

@@ -107,13 +107,13 @@ pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result
 /// the order of the loops along which both the place and the field vary.
 fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result<Dense<T>, Error> {
     let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
-    let field = if count == 1.0 { field.clone() } else { field.scaled(count) };
+    let repeated = || if count == 1.0 { field.clone() } else { field.scaled(count) };
     if reduced.is_empty() {
-        return Ok(Dense { data: mapped(&field, &order)?, order });
+        return Ok(Dense { data: mapped(&repeated(), &order)?, order });
     }
-    let dense = match contracted(&field, &order, &reduced)? {
+    let dense = match contracted(field, &order, &reduced, count)? {
         Some(dense) => dense,
-        None => Dense { data: summed(&field, &order, &reduced)?, order },
+        None => Dense { data: summed(&repeated(), &order, &reduced)?, order },
     };
     told(&dense.data);
     Ok(dense)
@@ -144,7 +144,7 @@ fn summed<T: ProgramOutput + Real>(
         explain(&nest, work);
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
         let memory = unsafe { ReduceInput::new(memories.elements::<T>(field, number), &nest, work, count) };
-        return reducers::Sum.reduce_memory(memory, Destination::New(len));
+        return reducers::Sum::ONCE.reduce_memory(memory, Destination::New(len));
     }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
@@ -158,5 +158,6 @@ fn summed<T: ProgramOutput + Real>(
             Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest))
         })
     };
-    reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducers::Sum)
+    let to = Destination::New(len);
+    reduce_any(&nest, &mut NestParts::new(), &computed, work, to, count, reducers::Sum::ONCE)
 }

@@ -15,17 +15,19 @@ use crate::program::interpreter::ProgramOutput;
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
 use alloc::vec::Vec;
+use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// A sum of products as a contraction, if that is worthwhile. Factors that are not elements in
-/// memory are computed first.
+/// A sum of products as a contraction, if that is worthwhile. Each product is added `count` times.
+/// Factors that are not elements in memory are computed first.
 pub(super) fn contracted<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
     reduced: &[usize],
+    count: f64,
 ) -> Result<Option<Dense<T>>, Error> {
     let Some((fields, scale)) = factors::<T>(field, order, reduced) else { return Ok(None) };
-    let product = ProductOfFields { field, order, reduced, scale };
+    let product = ProductOfFields { field, order, reduced, scale: scale * count };
     let mut data = product.of::<T>(&fields)?;
     if field.program.has_chain() && has_nan(&data) {
         product.skip_zeros(&fields, &mut data)?;
@@ -36,20 +38,46 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
 /// The greatest number of values that are visited to find the factors of a contraction.
 const MOST_FACTORS: usize = 128;
 
-/// The factors of a sum of products and its constant factor, if the sum is worth computing as a
-/// contraction.
+/// The factors of a sum of products, and the constant that multiplies the sum, if it is worth
+/// computing as a contraction.
 pub(super) fn factors<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
     reduced: &[usize],
 ) -> Option<(SmallVec<[Field; 4]>, f64)> {
-    let (factors, scale) = field.program.factors();
-    if factors.len() < 2 || !contract::is_moderate::<T>(T::of(scale).to_acc()) {
+    let (factors, constants) = field.program.factors();
+    if factors.len() < 2 {
         return None;
     }
     let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
-    let product = ProductOfFields { field, order, reduced, scale };
-    product.is_worthwhile::<T>(&fields).then_some((fields, scale))
+    let product = ProductOfFields { field, order, reduced, scale: 1.0 };
+    if !product.is_worthwhile::<T>(&fields) {
+        return None;
+    }
+    with_constants::<T>(fields, &constants)
+}
+
+/// The factors of products, and the constant that multiplies the sum of these. As in
+/// [`contract`](contract::contract), constants multiply other factors, unless they have a
+/// [moderate product](contract::moderate_product).
+///
+/// `None` if the constants must multiply factors, but the factors have half precision, so the
+/// products would be rounded, or a constant is not finite: in the chain rule, 0 times it is 0.
+pub(super) fn with_constants<T: ProgramOutput + Real>(
+    mut fields: SmallVec<[Field; 4]>,
+    constants: &[(usize, f64)],
+) -> Option<(SmallVec<[Field; 4]>, f64)> {
+    if let Some(product) = contract::moderate_product(constants.iter().map(|&(_, value)| T::of(value))) {
+        return Some((fields, Number::float(T::from_acc(product))));
+    }
+    if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
+        return None;
+    }
+    for &(before, value) in constants {
+        let factor = fields.get_mut(before.saturating_sub(1)).filter(|_| T::of(value).is_finite())?;
+        *factor = factor.scaled(value);
+    }
+    Some((fields, 1.0))
 }
 
 /// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each
@@ -246,7 +274,7 @@ impl ProductOfFields<'_> {
         let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
         let name = |axis: usize| self.name(axis);
         let axes = LoopAxes { sizes: &own, name: &name };
-        contract::contract(operands, scale.to_acc(), axes, Target::new(order, &own))
+        contract::contract(operands, &[], scale.to_acc(), axes, Target::new(order, &own))
     }
 }
 
@@ -266,18 +294,19 @@ impl ScalarProgram {
         false
     }
 
-    /// The factors of the result, and its constant factor. If more than [`MOST_FACTORS`] values
-    /// would be visited, the result counts as one factor, because nested squares can have millions
-    /// of factors.
-    pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
-        let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
+    /// The factors of the result, and its [constant factors](contract::ConstantFactors). If more
+    /// than [`MOST_FACTORS`] values would be visited, the result counts as one factor, because
+    /// nested squares can have millions of factors.
+    pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, contract::ConstantFactors<f64>) {
+        let mut factors: SmallVec<[Register; 4]> = SmallVec::new();
+        let (mut constants, mut visits) = (SmallVec::new(), 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
             match self.instruction(register) {
-                Instruction::Constant(Number::Float(value)) => scale *= value,
+                Instruction::Constant(Number::Float(value)) => constants.push((factors.len(), value)),
                 Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
                 Instruction::Unary(UnaryOpcode::Neg, a) => {
-                    scale = -scale;
+                    constants.push((factors.len(), -1.0));
                     open.push(a);
                 }
                 Instruction::Unary(UnaryOpcode::Square, a) => open.extend([a, a]),
@@ -285,9 +314,9 @@ impl ScalarProgram {
             }
             visits += 1;
             if visits > MOST_FACTORS {
-                return (SmallVec::from_slice(&[self.result()]), 1.0);
+                return (SmallVec::from_slice(&[self.result()]), SmallVec::new());
             }
         }
-        (factors, scale)
+        (factors, constants)
     }
 }

@@ -1,6 +1,7 @@
 //! Recording: turns an expression into a program over its operands.
 
 use crate::error::Error;
+use crate::load::gather::IndexedAxis;
 use crate::load::strided::Strided;
 use crate::loops::nest::{Nest, Odometer};
 use crate::loops::rows::Rows;
@@ -83,9 +84,8 @@ struct RecordedLeaf<'w> {
     /// The number of its row.
     row: usize,
     memory: LeafMemory<'w>,
-    /// Computed indices: for each, its value, and the stride and the size of the axis that it
-    /// selects from.
-    indices: SmallVec<[(Register, isize, usize); 1]>,
+    /// Computed indices: for each, its value, and the axis that it selects from.
+    indices: SmallVec<[(Register, IndexedAxis); 1]>,
 }
 
 /// An element type.
@@ -242,11 +242,10 @@ impl<'w> Writer<'w> {
         self.memory(start, TypeName::of::<T>(), place.reached(), None)
     }
 
-    /// Adds a computed index to the elements in this register. It selects along an axis with this
-    /// stride and size.
-    pub fn index(&mut self, elements: Register, index: Register, stride: isize, size: usize) {
+    /// Adds a computed index to the elements in this register. It selects along this axis.
+    pub fn index(&mut self, elements: Register, index: Register, axis: IndexedAxis) {
         let crate::program::Instruction::Load(number) = self.build.instruction(elements) else { return };
-        self.leaves[number as usize].indices.push((index, stride, size));
+        self.leaves[number as usize].indices.push((index, axis));
     }
 
     /// Positions along the loops, with the strides of their row.
@@ -448,10 +447,10 @@ impl<'w> Writer<'w> {
 }
 
 /// The sums of some indices, each times its stride, contiguous in an order of their loops. An
-/// out-of-range index counts as 0; one of them is returned as an error.
-fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Option<Error>), Error> {
+/// out-of-range index counts as 0; one of them is returned, with its position in the list.
+fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Option<(usize, isize)>), Error> {
     let (mut offsets, mut fault) = (Vec::new(), None);
-    for TableIndex { index, stride, size } in indices {
+    for (at, TableIndex { index, stride, size }) in indices.iter().enumerate() {
         let values = mapped::<isize>(index, order)?;
         offsets.resize(values.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(values) {
@@ -459,9 +458,8 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Optio
             // reports it. An unused element may have any value.
             if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
-            } else if fault.is_none() {
-                let what = "an indexed axis".into();
-                fault = Some(Error::OutOfBounds { what, index: index as i128, size: *size, origin: None });
+            } else {
+                fault = fault.or(Some((at, index)));
             }
         }
     }
@@ -485,7 +483,7 @@ impl OffsetTable {
         sizes: &[usize],
         number: &dyn Fn(u32) -> u32,
     ) -> Result<OffsetTable, Unrecorded> {
-        let indices = leaf.indices.iter().map(|&(index, stride, size)| {
+        let indices = leaf.indices.iter().map(|&(index, IndexedAxis { stride, size, .. })| {
             let program = build.clone().finish(index).with_operands(number);
             let field = Field {
                 sizes: PerLoop::from_slice(sizes),
@@ -503,6 +501,11 @@ impl OffsetTable {
         let order: SmallVec<[usize; 8]> =
             (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
         let (offsets, fault) = offsets(&indices, &order)?;
+        let fault = fault.map(|(at, index)| {
+            let (_, axis) = &leaf.indices[at];
+            let (what, index) = (axis.describe(), index as i128);
+            Error::OutOfBounds { what, index, size: axis.size, origin: axis.origin }
+        });
         Ok(OffsetTable { offsets, order, indices, fault })
     }
 
@@ -553,7 +556,7 @@ impl RecordedLeaf<'_> {
         table: Option<OffsetTable>,
     ) -> Result<FieldOperand, Unrecorded> {
         let is_empty = sizes.contains(&0);
-        if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
+        if !is_empty && self.indices.iter().any(|(_, axis)| axis.size == 0) {
             // An index selects from an axis of size 0, so no element is read.
             return Ok(nothing(self.dtype(), sizes));
         }

@@ -285,7 +285,7 @@ impl ReductionRule {
     fn repeat_floats<T: ProgramOutput + Real>(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         let data = match self.reduction {
             ReductionKind::ArgMax | ReductionKind::ArgMin => return self.repeat_positions::<T>(field),
-            ReductionKind::Sum => self.reduced::<T, _>(field, reducers::Sum)?,
+            ReductionKind::Sum => self.reduced::<T, _>(field, reducers::Sum::ONCE)?,
             ReductionKind::Mean => self.reduced::<T, _>(field, reducers::Mean)?,
             ReductionKind::Prod => self.reduced::<T, _>(field, reducers::Prod)?,
             ReductionKind::Max => self.reduced::<T, _>(field, reducers::Max)?,
@@ -520,7 +520,8 @@ fn products_of_others(
     if field.sizes.contains(&0) {
         return Ok(field.clone());
     }
-    // A product of some factors may be out of range although the product of all is not.
+    // A product of some factors of half precision may be out of range although the product of all
+    // is not.
     let dtype = wide(dtype);
     // The elements along two loops: over factors, and over products.
     let order: Vec<usize> = reduced.iter().chain(kept).copied().collect();

@@ -15,7 +15,6 @@
 //! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
 //! ```
 
-use crate::contract::is_moderate;
 use crate::error::Error;
 use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
@@ -24,6 +23,7 @@ use crate::ops::code::{BinaryOpcode, Number};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::compute::{add_at, filled, kept, mapped, whole_lines};
+use crate::trace::products::with_constants;
 use crate::trace::{Field, FieldSource, Part, StridedPlace};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -77,12 +77,9 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
     let Part { field, place } = part;
     let windows = windows(place, &field.sizes);
     let Some(&first) = windows.first() else { return Ok(None) };
-    let (factors, scale) = field.program.factors();
-    if !is_moderate::<T>(T::of(scale).to_acc()) {
-        return Ok(None);
-    }
-    let mut factors: SmallVec<[Field; 4]> =
-        factors.into_iter().map(|value| field.with_result(value)).collect();
+    let (factors, constants) = field.program.factors();
+    let fields = factors.into_iter().map(|value| field.with_result(value)).collect();
+    let Some((mut factors, scale)) = with_constants::<T>(fields, &constants) else { return Ok(None) };
     let Some(at) = factors.iter().position(|own| varies(own, first.position)) else { return Ok(None) };
     let given = factors.swap_remove(at);
     let fits = |window: &WindowLoops| {

@@ -62,7 +62,10 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     if !is_worthwhile(&supports, &sizes, &kept) {
         return;
     }
-    let scale = T::of(choices.one_of(&[1, 1, 2]));
+    // The product of the last ones is so large that they multiply an operand instead of the sums.
+    let (constant, count) = choices.one_of(&[(1, 1), (2, 1), (64, 5)]);
+    let constants = vec![(choices.within(0, factors.len()), T::of(constant)); count];
+    let scale = constants.iter().fold(T::ONE, |product, &(_, constant)| product.mul(constant));
     let kept_sizes: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
     let mut expected = vec![T::ZERO; kept_sizes.iter().product()];
     for at in positions(&sizes) {
@@ -82,7 +85,8 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let axes = LoopAxes { sizes: &sizes, name: &|_| "axis" };
     let strides: Vec<_> = factors.iter().map(|factor| factor.strides(loops)).collect();
     let case = (std::any::type_name::<T>(), &sizes, &kept, strides);
-    let found = contract(operands(), scale.to_acc(), axes, Target::new(&kept, &sizes)).expect("there is memory");
+    let target = Target::new(&kept, &sizes);
+    let found = contract(operands(), &constants, Num::ONE, axes, target).expect("there is memory");
     assert_same(&found, &expected, &case);
 
     let mut target = Placed::<T>::new(choices, &kept_sizes, false).poisoned();
@@ -92,6 +96,6 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
     // SAFETY: along the kept axes, the target has these sizes and strides. Its slots are distinct.
     let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };
-    contract(operands(), scale.to_acc(), axes, there).expect("there is memory");
+    contract(operands(), &constants, Num::ONE, axes, there).expect("there is memory");
     target.assert_same(&whole, &case);
 }

@@ -74,7 +74,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
     match choices.below(5) {
         0 => {
             let sum = |group: &[T]| group.iter().fold(T::ZERO, |sum, &value| sum.add(value));
-            check(&axes, &x, Sum, sum);
+            check(&axes, &x, Sum::ONCE, sum);
         }
         1 => {
             // Powers of two, whose product is exact because few of them are not 1.
@@ -150,7 +150,7 @@ fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
         .map(|group| group.into_iter().fold(T::ZERO, T::add))
         .collect();
     let to = Destination::New(sums.len());
-    let found = reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, Sum);
+    let found = reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, Sum::ONCE);
     let case = (&axes.sizes, &axes.kept, &axes.reduced, [&a.strides, &b.strides]);
     assert_same(&found.expect("there is memory"), &sums, &case);
 }

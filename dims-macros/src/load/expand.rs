@@ -1,7 +1,7 @@
 //! Writes the impl of `DerivedLoad`, which implies `Load`.
 
 use super::ast::{How, LoadField, LoadInput};
-use crate::fields::{at, bounds, is_generic};
+use crate::fields::{bounds, is_generic};
 use crate::pattern::plan::own;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -64,16 +64,15 @@ pub fn expand(input: &LoadInput) -> TokenStream {
 
 fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
-    let from = Ident::new("__from", at(ty));
     match &part.how {
         How::Tensor { name, axes, layout: None } => {
-            quote_spanned!(ty.span()=> #from.field(#name, |from| from.tensor::<#ty, #axes>()))
+            quote_spanned!(ty.span()=> __from.field(#name, |from| from.tensor::<#ty, #axes>()))
         }
         How::Tensor { name, axes, layout: Some(layout) } => {
-            quote_spanned!(ty.span()=> #from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+            quote_spanned!(ty.span()=> __from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
         How::Nested { name } => {
-            quote_spanned!(ty.span()=> #from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
+            quote_spanned!(ty.span()=> __from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
         }
         How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
         How::Default(None) => {

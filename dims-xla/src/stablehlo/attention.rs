@@ -229,30 +229,26 @@ impl Lower<'_> {
     }
 
     /// The derivative of a field with respect to an operand. Returns an error unless the field is
-    /// the operand, possibly cast to floats and multiplied by constants.
+    /// the operand, possibly cast to floats, negated, and multiplied or divided by constants.
     fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
+        let float = |own: u32| match field.program.instructions[own as usize].0 {
+            SavedInstruction::Float(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        };
         let (mut at, mut scale) = (field.program.result, 1.0);
         loop {
-            match &field.program.instructions[at as usize].0 {
+            (at, scale) = match &field.program.instructions[at as usize].0 {
                 SavedInstruction::Load(own) if *own as usize == operand => return Ok(scale),
-                SavedInstruction::Cast(to, a) if to.is_float() => at = *a,
-                SavedInstruction::Binary(op, a, b) if op.0 == "Mul" => {
-                    let float = |own: u32| match field.program.instructions[own as usize].0 {
-                        SavedInstruction::Float(bits) => Some(f64::from_bits(bits)),
-                        _ => None,
-                    };
-                    match (float(*a), float(*b)) {
-                        (Some(factor), _) => (at, scale) = (*b, scale * factor),
-                        (_, Some(factor)) => (at, scale) = (*a, scale * factor),
-                        _ => {
-                            return Err(self.refused(COMPUTED));
-                        }
-                    }
-                }
-                _ => {
-                    return Err(self.refused(COMPUTED));
-                }
-            }
+                SavedInstruction::Cast(to, a) if to.is_float() => (*a, scale),
+                SavedInstruction::Unary(op, a) if op.0 == "Neg" => (*a, -scale),
+                SavedInstruction::Binary(op, a, b) => match (op.0.as_str(), float(*a), float(*b)) {
+                    ("Mul", Some(factor), _) => (*b, scale * factor),
+                    ("Mul", _, Some(factor)) => (*a, scale * factor),
+                    ("Div", _, Some(divisor)) => (*a, scale / divisor),
+                    _ => return Err(self.refused(COMPUTED)),
+                },
+                _ => return Err(self.refused(COMPUTED)),
+            };
         }
     }
 }

@@ -171,9 +171,9 @@ impl Lower<'_> {
     ) -> Result<Option<Value>, XlaError> {
         let SavedPart { field, place } = part;
         let Some((factors, scale)) = self.factors(field) else { return Ok(None) };
-        let &[a, b] = &factors[..] else { return Ok(None) };
+        let [a, b] = &factors[..] else { return Ok(None) };
         for (image, kernel) in [(a, b), (b, a)] {
-            let (loops, of_kernel) = (varied(field, image), varied(field, kernel));
+            let (loops, of_kernel) = (varied(field, image[0]), varied(field, kernel[0]));
             let fits = |position: usize, tap: usize| {
                 let is_image = loops.contains(&position) && !of_kernel.contains(&position);
                 is_image && of_kernel.contains(&tap) && !loops.contains(&tap)
@@ -200,7 +200,7 @@ impl Lower<'_> {
     fn convolved_back(
         &mut self,
         SavedPart { field, place }: &SavedPart,
-        [image, kernel]: [u32; 2],
+        [image, kernel]: [&Vec<u32>; 2],
         roles: &Roles,
         shape: &[usize],
     ) -> Result<(Value, isize, Vec<Loop>), XlaError> {
@@ -224,10 +224,10 @@ impl Lower<'_> {
         let positions = || roles.windows.iter().map(|own| own.position);
         let plain = roles.batch.iter().chain(&roles.groups).chain(&roles.features).copied();
         let loops: Vec<usize> = plain.chain(positions()).collect();
-        let image = self.half_factor(field, &[image], &loops)?.value;
+        let image = self.half_factor(field, image, &loops)?.value;
         let image_shape = roles.shape(sizes, &roles.features, positions().map(|axis| sizes[axis]));
         let image = self.body.loaded(&self.body.reshape(&image, &image_shape));
-        let kernel = self.kernel(field, &[kernel], roles)?;
+        let kernel = self.kernel(field, kernel, roles)?;
         let axes: Vec<usize> = (2..kernel.rank()).collect();
         let kernel = self.body.reverse(&kernel, &axes);
         let whole = || roles.windows.iter().map(|own| own.axis);

@@ -111,8 +111,8 @@ pub(crate) fn lower_with(
         checks: Vec::new(),
         step: 0,
         is_sharded: sharded.is_some(),
-        parts: Vec::new(),
-        split: Vec::new(),
+        splits: Vec::new(),
+        job: 0,
     };
     let mut reads = HashMap::new();
     let mut arguments = Vec::new();
@@ -147,11 +147,7 @@ pub(crate) fn lower_with(
         let stored =
             sharded.map(|sharded| lower.split_operands(sharded, &sharded.flow.reads[number], &mut reads));
         if let Some(sharded) = sharded {
-            let mesh = sharded.placement.mesh.axes();
-            let devices = |own: &Option<usize>| own.map_or(1, |axis| mesh[axis].1);
-            let loops = sharded.flow.loops[number].iter();
-            lower.parts = loops.map(|own| own.iter().map(devices).collect()).collect();
-            lower.split = lower.parts.first().cloned().unwrap_or_default();
+            (lower.splits, lower.job) = (sharded.flow.loops[number].clone(), 0);
         }
         let value = match &step.work {
             SavedWork::Parts(parts) => lower.sum_of_parts(parts, step.dtype, &shape)?,
@@ -322,10 +318,10 @@ struct Lower<'p> {
     step: usize,
     /// Whether the program runs on a mesh.
     is_sharded: bool,
-    /// On a mesh, for each part of the current step, the number of devices that split each loop.
-    parts: Vec<Vec<usize>>,
-    /// The entry of `parts` for the current part.
-    split: Vec<usize>,
+    /// On a mesh, the splits of the loops of each job of the current step.
+    splits: Vec<Split>,
+    /// The position of the current job in `splits`.
+    job: usize,
 }
 
 /// Values in a split other than the stored one.
@@ -365,9 +361,9 @@ impl Lower<'_> {
         Some((failed, is_right))
     }
 
-    /// The number of devices that split a loop of the current part.
-    fn devices(&self, axis: usize) -> usize {
-        self.split.get(axis).copied().unwrap_or(1)
+    /// Whether a loop of the current job is split over devices.
+    fn is_split(&self, axis: usize) -> bool {
+        self.splits.get(self.job).is_some_and(|own| own[axis].is_some())
     }
 
     /// A tensor of a value: the value itself, or one of its pieces.

@@ -16,6 +16,14 @@ pub(super) struct Factor {
     pub(super) loops: Vec<usize>,
 }
 
+/// The greatest number of values that are visited to find the factors of a product. Nested squares
+/// can have millions of factors.
+const MOST_FACTORS: usize = 128;
+
+/// The greatest constant that multiplies a sum of products instead of a factor. The least one is
+/// its reciprocal.
+const MOST_MODERATE: f64 = (1 << 24) as f64;
+
 impl Factor {
     fn axis(&self, own: usize) -> Option<usize> {
         self.loops.iter().position(|&axis| axis == own)
@@ -30,10 +38,11 @@ impl Lower<'_> {
         shape: &[usize],
     ) -> Result<Value, XlaError> {
         let mut sum: Option<Value> = None;
-        for part in parts {
+        for (number, part) in parts.iter().enumerate() {
             if part.field.sizes.contains(&0) {
                 continue;
             }
+            self.job = number;
             let own = self.part(part, dtype, shape)?;
             let by = if own.dtype == DType::Bool { "or" } else { "add" };
             sum = Some(match sum {
@@ -202,9 +211,13 @@ impl Lower<'_> {
         Ok(self.body.sum(&elements, &axes))
     }
 
-    /// The registers and the constant factor whose product is the field. `None` if the field is not
-    /// a product of at least two floats besides constants.
-    pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
+    /// The factors and the constant whose product is the field. A factor is a register, and the
+    /// constants that multiply it. `None` if the field is not a product of at least two floats
+    /// besides constants.
+    ///
+    /// If the product of all constants is large or small, they multiply the factors before them, as
+    /// in the source: without them, a sum could be outside the range of the type.
+    pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<Vec<u32>>, f64)> {
         if !self.field_type(field).is_float() {
             return None;
         }
@@ -213,21 +226,44 @@ impl Lower<'_> {
             SavedInstruction::Cast(DType::F16 | DType::Bf16, a) => *a,
             _ => field.program.result,
         };
-        let (mut open, mut factors, mut scale) = (vec![result], Vec::new(), 1.0);
+        let (mut open, mut factors, mut constants) = (vec![result], Vec::new(), Vec::new());
+        let (mut sign, mut scale, mut visits) = (1.0, 1.0_f64, 0);
         while let Some(at) = open.pop() {
             match &field.program.instructions[at as usize].0 {
                 SavedInstruction::Binary(op, a, b) if matches!(op.0.as_str(), "Mul" | "Chain") => {
                     open.extend([*b, *a])
                 }
-                SavedInstruction::Float(bits) => scale *= f64::from_bits(*bits),
-                _ => factors.push(at),
+                SavedInstruction::Unary(op, a) if op.0 == "Neg" => {
+                    sign = -sign;
+                    open.push(*a);
+                }
+                SavedInstruction::Unary(op, a) if op.0 == "Square" => open.extend([*a, *a]),
+                SavedInstruction::Float(bits) => {
+                    scale *= f64::from_bits(*bits);
+                    constants.push((factors.len(), at));
+                }
+                _ => factors.push(vec![at]),
+            }
+            visits += 1;
+            if visits > MOST_FACTORS {
+                return None;
             }
         }
-        (factors.len() >= 2).then_some((factors, scale))
+        if factors.len() < 2 {
+            return None;
+        }
+        if (1.0 / MOST_MODERATE..=MOST_MODERATE).contains(&scale.abs()) {
+            return Some((factors, sign * scale));
+        }
+        for (before, constant) in constants {
+            factors[before.saturating_sub(1)].push(constant);
+        }
+        Some((factors, sign))
     }
 
-    /// A sum of products of two factors, if they share a reduced loop, and one of them varies along
-    /// a kept loop that the other lacks.
+    /// A sum of products as products of two factors. `None` for two factors unless they share a
+    /// reduced loop, and one of them varies along a kept loop that the other lacks. Also `None` for
+    /// more factors if there are no [`pairs`](Lower::pairs).
     fn product(
         &mut self,
         field: &SavedField,
@@ -235,7 +271,7 @@ impl Lower<'_> {
         reduced: &[usize],
     ) -> Result<Option<Value>, XlaError> {
         let Some((factors, scale)) = self.factors(field) else { return Ok(None) };
-        let loops: Vec<Vec<usize>> = factors.iter().map(|&own| varied(field, own)).collect();
+        let loops: Vec<Vec<usize>> = factors.iter().map(|own| varied(field, own[0])).collect();
         // Factors that vary along a subset of another factor's loops are grouped with it.
         let mut groups: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
         let mut order: Vec<usize> = (0..factors.len()).collect();
@@ -244,28 +280,92 @@ impl Lower<'_> {
             let within =
                 |(_, own): &&mut (Vec<u32>, Vec<usize>)| loops[at].iter().all(|axis| own.contains(axis));
             match groups.iter_mut().find(within) {
-                Some((own, _)) => own.push(factors[at]),
-                None => groups.push((vec![factors[at]], loops[at].clone())),
+                Some((own, _)) => own.extend(&factors[at]),
+                None => groups.push((factors[at].clone(), loops[at].clone())),
             }
         }
-        let [(left, left_loops), (right, right_loops)] = &groups[..] else { return Ok(None) };
-        let only = |a: &[usize], b: &[usize]| a.iter().any(|axis| kept.contains(axis) && !b.contains(axis));
-        let shared = reduced.iter().any(|axis| left_loops.contains(axis) && right_loops.contains(axis));
-        if !shared || !only(left_loops, right_loops) && !only(right_loops, left_loops) {
-            return Ok(None);
+        match &groups[..] {
+            [] | [_] => return Ok(None),
+            [(left, left_loops), (right, right_loops)] => {
+                let only =
+                    |a: &[usize], b: &[usize]| a.iter().any(|axis| kept.contains(axis) && !b.contains(axis));
+                let shared =
+                    reduced.iter().any(|axis| left_loops.contains(axis) && right_loops.contains(axis));
+                if !shared || !only(left_loops, right_loops) && !only(right_loops, left_loops) {
+                    return Ok(None);
+                }
+                if let Some(found) = self.convolution(field, [left, right], kept, reduced)? {
+                    return Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)));
+                }
+            }
+            _ => {}
         }
-        if let Some(found) = self.convolution(field, [left, right], kept, reduced)? {
-            return Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)));
+        let all = groups.iter().map(|(_, own)| own.clone()).collect();
+        let Some(pairs) = self.pairs(all, reduced, &field.sizes) else { return Ok(None) };
+        let mut factors = Vec::new();
+        for (own, loops) in &groups {
+            factors.push(self.half_factor(field, own, loops)?);
         }
-        let (left_loops, right_loops) = (left_loops.clone(), right_loops.clone());
-        let (mut a, mut b) =
-            (self.half_factor(field, left, &left_loops)?, self.half_factor(field, right, &right_loops)?);
-        if a.value.dtype != b.value.dtype {
-            a.value = self.body.loaded(&a.value);
-            b.value = self.body.loaded(&b.value);
+        for ([first, second], over) in pairs {
+            let right = factors.remove(second);
+            let left = &factors[first];
+            let is_kept = |axis: &usize| {
+                !over.contains(axis) && (left.loops.contains(axis) || right.loops.contains(axis))
+            };
+            let loops: Vec<usize> = (0..field.sizes.len()).filter(is_kept).collect();
+            let value = self.contract(left, &right, &loops, &over);
+            factors[first] = Factor { value, loops };
         }
-        let found = self.contract(&a, &b, kept, reduced);
+        let [a, b] = &factors[..] else { return Ok(None) };
+        let found = self.contract(a, b, kept, reduced);
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
+    }
+
+    /// The order in which to multiply factors that vary along these loops, until two are left: the
+    /// positions of two factors, and the loops to sum over. The product takes the place of the
+    /// first, and the second is removed. `None` if each product would have more loops than its
+    /// factors.
+    fn pairs(
+        &self,
+        mut factors: Vec<Vec<usize>>,
+        reduced: &[usize],
+        sizes: &[usize],
+    ) -> Option<Vec<([usize; 2], Vec<usize>)>> {
+        let mut pairs = Vec::new();
+        while factors.len() > 2 {
+            let mut best: Option<(f64, [usize; 2], Vec<usize>)> = None;
+            for second in 1..factors.len() {
+                for first in 0..second {
+                    let (a, b) = (&factors[first], &factors[second]);
+                    let is_alone = |axis: &usize| {
+                        (0..factors.len())
+                            .all(|at| at == first || at == second || !factors[at].contains(axis))
+                    };
+                    let over: Vec<usize> = reduced.iter().copied().filter(is_alone).collect();
+                    let is_sum = over.iter().any(|axis| a.contains(axis) && b.contains(axis));
+                    let is_within = |a: &[usize], b: &[usize]| a.iter().all(|axis| b.contains(axis));
+                    // A sum over a split loop would need a transfer for each product.
+                    let is_split = over.iter().any(|&axis| self.is_split(axis));
+                    if is_split || !is_sum && !is_within(a, b) && !is_within(b, a) {
+                        continue;
+                    }
+                    let all = (0..sizes.len()).filter(|axis| a.contains(axis) || b.contains(axis));
+                    let work: f64 = all.map(|axis| sizes[axis] as f64).product();
+                    if best.as_ref().is_none_or(|own| work < own.0) {
+                        best = Some((work, [first, second], over));
+                    }
+                }
+            }
+            let (_, [first, second], over) = best?;
+            let right = factors.remove(second);
+            let left = &mut factors[first];
+            left.extend(right);
+            left.sort_unstable();
+            left.dedup();
+            left.retain(|axis| !over.contains(axis));
+            pairs.push(([first, second], over));
+        }
+        Some(pairs)
     }
 
     /// Broadcasts a value to all kept loops. The value has an axis for each kept loop along which

@@ -185,7 +185,8 @@ fn captured_code_leaves_a_loop_by_its_label() {
     let a = array![1.0, 2.0];
     let mut scaled = Vec::new();
     'scales: for scale in [Some(2.0), None, Some(3.0)] {
-        scaled.push(try_tensor!([i] => a[i] * match scale { Some(scale) => scale, None => continue 'scales }));
+        scaled
+            .push(try_tensor!([i] => a[i] * match scale { Some(scale) => scale, None => continue 'scales }));
     }
     assert_eq!(scaled, [Ok(array![2.0, 4.0]), Ok(array![3.0, 6.0])]);
 }

@@ -253,6 +253,29 @@ fn subnormal_halves_are_not_0() {
 }
 
 #[test]
+fn gradients_of_attention_with_signs_and_constants_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Keys = Tensor<f32, (Hidden, In)>;
+    type Values = Tensor<f32, (Hidden, Class)>;
+    let step = |(q, k, v): (&Data, &Keys, &Values)| {
+        let loss = |(q, k, v): (&Data, &Keys, &Values)| {
+            attention(q * -1.0, k / 2.0, -v, In, Hidden, 0.5, true).square().sum((Row, Class))
+        };
+        grad(loss, (q, k, v))
+    };
+    let q: Data = randn((Row.of(4), In.of(5)), 1);
+    let k: Keys = randn((Hidden.of(6), In.of(5)), 2);
+    let v: Values = randn((Hidden.of(6), Class.of(3)), 3);
+    let inputs = || (&q, &k, &v);
+    let run = pjrt.compile(&record(step, inputs()).unwrap()).unwrap();
+    let (dq, dk, dv) = run.call(inputs()).unwrap();
+    let expected = step(inputs());
+    assert_near(&dq.to_host().unwrap(), &expected.0, 1e-4, "the gradient of the queries");
+    assert_near(&dk.to_host().unwrap(), &expected.1, 1e-4, "the gradient of the keys");
+    assert_near(&dv.to_host().unwrap(), &expected.2, 1e-4, "the gradient of the values");
+}
+
+#[test]
 fn attention_without_features_is_the_mean_of_the_values() {
     let Some(pjrt) = plugin(1) else { return };
     type Queries = Tensor<f32, (Row, In)>;
@@ -302,4 +325,122 @@ fn moments_of_large_numbers_are_the_same() {
     assert_near(&expected.0, &variances, 0.0, "the library's variances");
     assert_near(&var.to_host().unwrap(), &expected.0, 0.0, "the variances");
     assert_near(&std.to_host().unwrap(), &expected.1, 0.0, "the deviations");
+}
+
+#[derive(Clone, Parameters)]
+struct Pair {
+    a: Tensor<f32, (Class, In)>,
+    b: Tensor<f32, (Class, In)>,
+}
+
+#[test]
+fn only_state_is_kept_after_an_error() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Table = Tensor<f32, (Class, In)>;
+    let table = |seed: u64| -> Table { randn((Class.of(3), In.of(5)), seed) };
+    let ids = |id: i64| -> Labels { from_vec(Row.of(1), vec![id]) };
+    let bad = ids(3);
+
+    // The result could replace either of the inputs.
+    let step =
+        |(g, w, ids): (Table, Table, &Labels)| -> Table { (&w - &g * (&w).take(Class, ids).sum(Row)).eval() };
+    let run = pjrt.compile(&record(step, (table(1), table(2), &ids(0))).unwrap()).unwrap();
+    let [g, w] = [1, 2].map(|seed| pjrt.put(&table(seed)).unwrap());
+    let next = run.call((g, w, &bad)).unwrap();
+    assert!(next.to_host().is_err() && next.to_host().is_err());
+
+    // Either of the results could be the state.
+    let step = |(w, ids): (Table, &Labels)| -> (Table, Table) {
+        let rows = (&w).take(Class, ids).sum(Row);
+        ((&w * 2.0).eval(), (&w + &rows).eval())
+    };
+    let run = pjrt.compile(&record(step, (table(1), &ids(0))).unwrap()).unwrap();
+    let (y, next) = run.call((pjrt.put(&table(1)).unwrap(), &bad)).unwrap();
+    assert!(y.to_host().is_err() && y.to_host().is_err());
+    assert!(next.to_host().is_err() && next.to_host().is_err());
+
+    // Fields tell which results are the state.
+    let step = |(state, ids): (Pair, &Labels)| -> (Table, Pair) {
+        let rows = (&state.a).take(Class, ids).sum(Row);
+        let next = Pair { a: (&state.a + &rows).eval(), b: (&state.b - &rows).eval() };
+        ((&state.a * 2.0).eval(), next)
+    };
+    let state = || Pair { a: table(1), b: table(2) };
+    let run = pjrt.compile(&record(step, (state(), &ids(0))).unwrap()).unwrap();
+    let (y, next) = run.call((pjrt.put(&state()).unwrap(), &bad)).unwrap();
+    assert!(y.to_host().is_err() && y.to_host().is_err());
+    assert_near(&next.to_host().unwrap(), &state(), 0.0, "the state after the error");
+    let (y, next) = run.call((next, &ids(1))).unwrap();
+    let expected = step((state(), &ids(1)));
+    assert_near(&y.to_host().unwrap(), &expected.0, 0.0, "the result of the next call");
+    assert_near(&next.to_host().unwrap(), &expected.1, 1e-6, "the state of the next call");
+}
+
+#[test]
+fn products_with_signs_squares_and_several_factors_are_products_of_matrices() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Middle = Tensor<f32, (In, Hidden)>;
+    type Right = Tensor<f32, (Hidden, Class)>;
+    // The sums are integers, and exact.
+    let a: Data = from_fn((Row.of(3), In.of(4)), |(row, at)| (row + 2 * at) as f32 - 3.0);
+    let b: Middle = from_fn((In.of(4), Hidden.of(5)), |(row, at)| (3 * row + at) as f32 - 6.0);
+    let c: Right = from_fn((Hidden.of(5), Class.of(6)), |(row, at)| (row * at) as f32 - 4.0);
+    let products = |text: &str| text.matches("stablehlo.dot_general").count();
+
+    let f = |(a, b): (&Data, &Middle)| -> Tensor<f32, (Row, Hidden)> { (a * b * -1.0).sum(In).eval() };
+    let run = pjrt.compile(&record(f, (&a, &b)).unwrap()).unwrap();
+    assert_eq!(products(run.stablehlo()), 1);
+    assert_near(&run.call((&a, &b)).unwrap().to_host().unwrap(), &f((&a, &b)), 0.0, "a negative product");
+
+    let f = |(a, b): (&Data, &Middle)| -> Tensor<f32, (Row, Hidden)> { (a.square() * b).sum(In).eval() };
+    let run = pjrt.compile(&record(f, (&a, &b)).unwrap()).unwrap();
+    assert_eq!(products(run.stablehlo()), 1);
+    assert_near(&run.call((&a, &b)).unwrap().to_host().unwrap(), &f((&a, &b)), 0.0, "a product of squares");
+
+    let f = |(a, b, c): (&Data, &Middle, &Right)| -> Tensor<f32, (Row, Class)> {
+        (a * b * c).sum((In, Hidden)).eval()
+    };
+    let run = pjrt.compile(&record(f, (&a, &b, &c)).unwrap()).unwrap();
+    assert_eq!(products(run.stablehlo()), 2);
+    let found = run.call((&a, &b, &c)).unwrap().to_host().unwrap();
+    assert_near(&found, &f((&a, &b, &c)), 0.0, "a product of three matrices");
+}
+
+/// Without the constant, the sums would be outside the range of `f32`.
+#[test]
+fn large_and_small_constants_multiply_a_factor_before_the_sum() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Middle = Tensor<f32, (In, Hidden)>;
+    type Found = Tensor<f32, (Row, Hidden)>;
+    type Filter = Tensor<f32, (Hidden, Class)>;
+    type Images = Tensor<f32, (Row, In, Class)>;
+    // The sums are small multiples of powers of 2, and exact.
+    for (element, constant) in [(66, -100), (-80, 100)] {
+        let (element, constant) = (2f32.powi(element), 2f32.powi(constant));
+        let product = element * constant * element;
+        let x: Data = full((Row.of(2), In.of(6)), element);
+
+        let b: Middle = full((In.of(6), Hidden.of(4)), element);
+        let f = |(x, b): (&Data, &Middle)| -> Found { (x * constant * b).sum(In).eval() };
+        let run = pjrt.compile(&record(f, (&x, &b)).unwrap()).unwrap();
+        assert_eq!(run.stablehlo().matches("stablehlo.dot_general").count(), 1);
+        let found = run.call((&x, &b)).unwrap().to_host().unwrap();
+        assert_near(&found, &full((Row.of(2), Hidden.of(4)), 6.0 * product), 0.0, "a product");
+
+        let w: Filter = full((Hidden.of(2), Class.of(2)), element);
+        let t: Images = full((Row.of(2), In.of(5), Class.of(2)), element);
+        let f = |(x, w, t): (&Data, &Filter, &Images)| -> (Images, Data) {
+            let f = |x: &Data| -> Images { conv(x, w * constant, (), In, Hidden, &Window::new()) };
+            (f(x), grad(|x: &Data| (f(x) * t).sum((Row, In, Class)), x))
+        };
+        let run = pjrt.compile(&record(f, (&x, &w, &t)).unwrap()).unwrap();
+        let (y, dx) = run.call((&x, &w, &t)).unwrap();
+        let expected = full((Row.of(2), In.of(5), Class.of(2)), 2.0 * product);
+        assert_near(&y.to_host().unwrap(), &expected, 0.0, "a convolution");
+        let expected: Data = from_fn((Row.of(2), In.of(6)), |(_, at)| match at {
+            0 | 5 => 2.0 * product,
+            _ => 4.0 * product,
+        });
+        assert_near(&dx.to_host().unwrap(), &expected, 0.0, "the gradient of a convolution");
+    }
 }

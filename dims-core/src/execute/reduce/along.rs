@@ -7,6 +7,7 @@ use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::step::ExprStep;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
+use crate::seal::PRIVATE;
 use crate::storage::Evaluated;
 use crate::storage::unchecked::{collect_lowered, to_scan};
 use crate::tensors::named::Named;
@@ -101,7 +102,7 @@ where
     let order = match &lying {
         Some(lying)
             if (!W::NEIGHBOURS || lying.ends_with(along))
-                && expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() =>
+                && expr.place::<A::Elem, A::Dims, A::Rank>(lying, len, PRIVATE).is_some() =>
         {
             lying
         }
@@ -186,10 +187,10 @@ fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
         let (elements, _) = expr.memory();
         return work.collect_memory(to_scan(elements, &parts, len, inner));
     }
-    let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
+    let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len, PRIVATE);
     let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let finish = |expr: A::Expr, new| match &own {
-        Some(place) => expr.into_place(place).expect("the expression owns this memory"),
+        Some(place) => expr.into_place(place, PRIVATE).expect("the expression owns this memory"),
         None => new,
     };
     if LOWERS && let Some(program) = lowered(&expr, len) {

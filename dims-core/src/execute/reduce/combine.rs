@@ -176,13 +176,16 @@ where
     expr.rows::<S, R>(shape, &mut rows);
     // (With a user's closure, no axes are left out, because it must be called for each position.)
     let still = if const { Q::REPEATS && E::Kernel::<'_, AnyStride>::PARALLEL } {
-        Still::of_rows(&rows, sizes, kept).filter(Still::suits::<E::Elem, Q>)
+        Still::of_rows(&rows, sizes, kept)
     } else {
         None
     };
-    let (live, len, count) = match &still {
-        Some(still) => (&still.sizes[..], still.volume(kept), still.volume(reduced)),
-        None => (sizes, len, count),
+    let (live, len, count, reducer) = match &still {
+        Some(still) => {
+            let reducer = reducer.repeated(still.times());
+            (&still.sizes[..], still.volume(kept), still.volume(reduced), reducer)
+        }
+        None => (sizes, len, count, reducer),
     };
     let nest = Nest::reduce(live, kept, reduced, &rows);
     let to = Destination::of_step(len);
@@ -193,7 +196,6 @@ where
     };
     let mut data = data.map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
-        data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));
         data = still.repeated(data, sizes, kept).map_err(|error| shape.name_dims(error, kept))?;
     }
     told(&data);

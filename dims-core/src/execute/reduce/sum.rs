@@ -28,7 +28,7 @@ use kernels::loops::axes::{AxisSet, Order};
 use kernels::loops::steps::told;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
-use kernels::reduce::reducers;
+use kernels::reduce::reducers::{Sum, times};
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
@@ -57,9 +57,8 @@ impl<A: Dims, B: Dims, D: DimList> FactorDims for TwoFactors<A, B, D> {
         && !B::KEYS.has(A::KEYS);
 }
 
-/// Whether the sum is a contraction whenever no size is 0 and the constant factor, if there is one,
-/// is [moderate](contract::is_moderate). If there is none, no fused loop over the product is
-/// compiled.
+/// Whether the sum is a contraction whenever no size is 0, so that no fused loop over the product
+/// is compiled.
 ///
 /// A contraction stores computed factors. A computed left factor is often small, but a computed
 /// right factor may be a large matrix, such as converted weights, which a fused loop does not
@@ -138,8 +137,8 @@ where
     }
     if const { E::FACTS.factors >= 2 }
         && let Some((supports, still)) = factors_of_product::<F, S, R, _>(expr, &shape, kept)
-        && let Some(factors) = factors_of::<S, R, _>(expr, &shape)?
     {
+        let factors = factors_of::<S, R, _>(expr, &shape)?;
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
@@ -152,16 +151,16 @@ where
             return Ok(result_in(step.map(data, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
-        let data = contract::contract(factors.operands, factors.scale, axes, target)
+        let data = contract::contract(factors.operands, &factors.constants, Num::ONE, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         drop(scope);
         return Ok(result_of(step.map(data, kept), kept, sizes));
     }
-    let data = if const { is_always_contraction::<F, E>() && !E::FACTS.scaled } {
+    let data = if const { is_always_contraction::<F, E>() } {
         // A size is 0, so there are no elements to add.
         zeros(shape.volume(kept, size_of::<E::Elem>())?)?
     } else {
-        combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?
+        combined::<S, R, E, D, _>(expr, &shape, Sum::ONCE, Empty::Allowed)?
     };
     drop(scope);
     Ok(result_of(step.map(data, kept), kept, sizes))
@@ -191,13 +190,7 @@ fn sum_of_memory<T: Num>(
     let varies = |axis: &usize| rows.iter().any(|row| row[*axis] != 0);
     let supports = (0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis);
     let still = Still::of_supports(&[supports], sizes, kept);
-    let name = |axis| explain::name(shape.keys(), axis);
-    if let Some(still) = still.as_ref().filter(|still| !still.suits::<T, reducers::Sum>()) {
-        let [a_row, b_row] = rows;
-        let operands = [factor(a, a_row), factor(b, b_row)].into_iter().collect();
-        let data = contracted_but::<T>(still, Factors { scale: Num::ONE, operands }, shape, kept, &name)?;
-        return Ok((data, kept.into()));
-    }
+    let count = still.as_ref().map_or(1, Still::times);
     let (all, whole) = (sizes, kept);
     let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     let order = contract::order_of_pair::<T>([&rows[0], &rows[1]], sizes, kept);
@@ -208,14 +201,20 @@ fn sum_of_memory<T: Num>(
     let operands = [factor(a, a_row), factor(b, b_row)];
     let data = match &order {
         Some(order) => {
+            let name = |axis| explain::name(shape.keys(), axis);
             let order = if still.is_some() { kept } else { &order[..] };
-            contract::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
+            let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(order, sizes));
+            let times = times(Num::ONE, count);
+            contract::contract(operands.into_iter().collect(), &[], times, axes, target)
         }
-        None => contract::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe),
+        None => {
+            let [a, b] = &operands;
+            contract::sum_of_pair([a, b], sizes, [kept, reduced], Sum { times: count }, describe)
+        }
     };
     let data = data.map_err(|error| shape.name_dims(error.into(), kept))?;
     if let Some(still) = still {
-        let data = still.sums(data, all, whole).map_err(|error| shape.name_dims(error, whole))?;
+        let data = still.repeated(data, all, whole).map_err(|error| shape.name_dims(error, whole))?;
         return Ok((data, whole.into()));
     }
     Ok((data, order.unwrap_or_else(|| kept.into())))
@@ -263,7 +262,8 @@ fn contracted<T: Num>(
         _ => kept.into(),
     };
     let target = Target::new(&order, sizes);
-    let data = contract::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, target)
+    let axes = LoopAxes { sizes, name };
+    let data = contract::contract(factors.operands, &factors.constants, Num::ONE, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     Ok((data, order))
 }
@@ -287,23 +287,22 @@ pub(crate) fn contracted_but<T: Num>(
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Vec<T>, DimError> {
     let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
-    let scale = reducers::times(factors.scale, still.times());
-    let data = contract::contract(factors.operands, scale, axes, target)
+    let times = times(Num::ONE, still.times());
+    let data = contract::contract(factors.operands, &factors.constants, times, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     still.repeated(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
-/// The factors of a product. `None` if the constant factor is not
-/// [moderate](contract::is_moderate), so that the product must not be contracted.
+/// The factors of a product.
 #[inline]
 #[track_caller]
 pub(crate) fn factors_of<'s, S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &'s E,
     shape: &Shape,
-) -> Result<Option<Factors<'s, E::Elem>>, DimError> {
-    let mut factors = Factors { scale: Num::ONE, operands: SmallVec::new() };
+) -> Result<Factors<'s, E::Elem>, DimError> {
+    let mut factors = Factors { constants: SmallVec::new(), operands: SmallVec::new() };
     expr.factors::<S, R>(shape, &mut factors)?;
-    Ok(contract::is_moderate::<E::Elem>(factors.scale).then_some(factors))
+    Ok(factors)
 }
 
 /// If the sum over all axes except `kept` is best run as a contraction, returns the axes along

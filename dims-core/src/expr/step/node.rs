@@ -112,7 +112,8 @@ pub(super) fn last_of_each(
         let moved = |strides: &[isize]| {
             order.iter().zip(&at).map(|(&axis, &at)| strides[axis].wrapping_mul(at as isize)).sum::<isize>()
         };
-        places.push(moved(strides) + offsets[moved(&in_table) as usize]);
+        // (The sum may wrap, because the indices are not checked yet.)
+        places.push(moved(strides).wrapping_add(offsets[moved(&in_table) as usize]));
         odometer.advance(&mut at);
     }
     let mut last = BTreeMap::new();

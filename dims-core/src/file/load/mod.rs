@@ -4,6 +4,7 @@
 //! names, element types and sizes are checked before the struct is returned, and all problems are
 //! reported at once.
 
+use crate::seal::{PRIVATE, Private};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -292,7 +293,7 @@ impl<'a> Loader<'_, 'a> {
             .map(|key| M::Set::KEYS.position(key))
             .collect();
         let loaded = self.tensor::<M, A>()?;
-        loaded.laid_out(&order?).map_err(|error| self.unreadable(error.into())).ok()
+        loaded.laid_out(&order?, PRIVATE).map_err(|error| self.unreadable(error.into())).ok()
     }
 
     fn unreadable(&mut self, error: FileError) {
@@ -556,13 +557,13 @@ pub trait LayOut<'a>: LoadTensor<'a> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     #[doc(hidden)]
-    fn laid_out(self, order: &[usize]) -> Result<Self, DimError>;
+    fn laid_out(self, order: &[usize], private: Private) -> Result<Self, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
+    fn laid_out(self, order: &[usize], _: Private) -> Result<Self, DimError> {
         let shape = self.unified_shape()?;
         Ok(Named::from_expr(evaluate_tensor_in::<S, Rank0, _>(self.expr, &shape, order)?))
     }

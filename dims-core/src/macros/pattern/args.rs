@@ -13,6 +13,7 @@ use crate::execute::loops::{RunLoops, mapped};
 use crate::expr::Factors;
 use crate::plan::direct;
 use crate::plan::shape::Shape;
+use crate::seal::{PRIVATE, Private};
 use crate::types::rank::*;
 use crate::types::set::{Dims, Union};
 use alloc::string::String;
@@ -155,7 +156,7 @@ pub trait ValueList<T: Element> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The shape of each operand, in order.
-    fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError>;
+    fn shapes<U: Dims>(&self, shapes: &mut Shapes, private: Private) -> Result<(), DimError>;
 
     /// The strides of each operand along the dims `U` and the operand's own axes.
     fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows));
@@ -195,7 +196,7 @@ pub trait ValueList<T: Element> {
     fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
-    fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError>;
+    fn collect_first(&self, nest: &Nest, len: usize, private: Private) -> Result<Vec<T>, DimError>;
 
     /// The axes and the arrays of the first operand, if it is a list that is not one array in
     /// memory.
@@ -253,7 +254,7 @@ impl<T: Element> ValueList<T> for End {
         true
     }
 
-    fn collect_first(&self, _: &Nest, _: usize) -> Result<Vec<T>, DimError> {
+    fn collect_first(&self, _: &Nest, _: usize, _: Private) -> Result<Vec<T>, DimError> {
         unreachable!("there is no operand")
     }
 
@@ -269,7 +270,7 @@ impl<T: Element> ValueList<T> for End {
         Ok(())
     }
 
-    fn shapes<U: Dims>(&self, _: &mut Shapes) -> Result<(), DimError> {
+    fn shapes<U: Dims>(&self, _: &mut Shapes, _: Private) -> Result<(), DimError> {
         Ok(())
     }
 
@@ -329,9 +330,9 @@ impl<T: Element> ValueList<T> for End {
 impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
-    fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError> {
-        shapes.push(self.0.shape::<U>()?);
-        self.1.shapes::<U>(shapes)
+    fn shapes<U: Dims>(&self, shapes: &mut Shapes, private: Private) -> Result<(), DimError> {
+        shapes.push(self.0.shape::<U>(private)?);
+        self.1.shapes::<U>(shapes, private)
     }
 
     #[inline]
@@ -388,8 +389,8 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.0.collect(nest, len)
+    fn collect_first(&self, nest: &Nest, len: usize, private: Private) -> Result<Vec<T>, DimError> {
+        self.0.collect(nest, len, private)
     }
 
     #[inline]
@@ -478,7 +479,7 @@ pub(super) fn unify<T: Element, U: Dims>(
     values: &impl ValueList<T>,
 ) -> Result<(Shapes, PatternLayout), DimError> {
     let mut shapes = Shapes::new();
-    values.shapes::<U>(&mut shapes)?;
+    values.shapes::<U>(&mut shapes, PRIVATE)?;
     if U::KEYS.as_slice().is_empty() {
         let layout = unified(pattern, given, &shapes, &[])?;
         return Ok((shapes, layout));

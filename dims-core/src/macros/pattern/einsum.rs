@@ -191,7 +191,7 @@ fn factors<'v, T: Num, U: Dims>(
     shapes: &Shapes,
     values: &'v impl ValueList<T>,
 ) -> Result<Factors<'v, T>, DimError> {
-    let mut factors = Factors { scale: Num::ONE, operands: SmallVec::new() };
+    let mut factors = Factors { constants: SmallVec::new(), operands: SmallVec::new() };
     let mut operand = 0;
     let mut result = Ok(());
     values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {

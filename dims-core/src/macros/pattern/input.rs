@@ -8,6 +8,7 @@ use crate::execute::loops::check_elements_taken;
 use crate::execute::parts::chained;
 use crate::expr::{Expr, Factors};
 use crate::plan::shape::Shape;
+use crate::seal::{PRIVATE, Private};
 use crate::storage::source::{elements, elements_of_nested};
 use crate::storage::unchecked::{collect_memory, factor, strided};
 use crate::tensors::named::Named;
@@ -78,7 +79,7 @@ pub trait Values {
         Self: 'k;
 
     /// The sizes along the dims `U` and the positional axes.
-    fn shape<U: Dims>(&self) -> Result<Shape, DimError>;
+    fn shape<U: Dims>(&self, private: Private) -> Result<Shape, DimError>;
 
     /// The strides along the dims `U` and the positional axes: one row for each array that is read.
     fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows);
@@ -87,7 +88,7 @@ pub trait Values {
     fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k>;
 
     /// The elements in the order of a loop nest.
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
+    fn collect(&self, nest: &Nest, len: usize, private: Private) -> Result<Vec<Self::Elem>, DimError>;
 
     /// Appends factors whose product is these elements, with strides along the dims `U` and the
     /// positional axes.
@@ -248,7 +249,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
         Self: 'k;
 
     #[inline]
-    fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
+    fn shape<U: Dims>(&self, _: Private) -> Result<Shape, DimError> {
         self.check_list()?;
         let sizes: SmallVec<[usize; 8]> = self.axes.iter().map(|axis| axis.size).collect();
         Ok(Shape::of_axes::<U>(&sizes))
@@ -265,7 +266,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize, _: Private) -> Result<Vec<T>, DimError> {
         Ok(collect_memory(self.elements(), nest, Destination::of_step(len), "order of the result")?)
     }
 
@@ -323,7 +324,7 @@ impl<T: Element> ArrayElements<'_, T> {
             let mut rows = Rows::new(axes.len());
             item.row(&mut rows);
             let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
-            item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len())
+            item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len(), PRIVATE)
         };
         let parts = items.iter().filter(|_| len > 0).map(part);
         let data = chained(len, parts)?;
@@ -389,7 +390,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
     where
         Self: 'k;
 
-    fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
+    fn shape<U: Dims>(&self, _: Private) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<U, R>();
         self.expr.unify::<U, R>(&mut shape)?;
         Ok(shape)
@@ -403,8 +404,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
         self.expr.kernel::<AnyStride>(operands)
     }
 
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.expr.collect(nest, Destination::of_step(len))
+    fn collect(&self, nest: &Nest, len: usize, private: Private) -> Result<Vec<T>, DimError> {
+        self.expr.collect(nest, Destination::of_step(len), private)
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>

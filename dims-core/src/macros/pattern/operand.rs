@@ -3,6 +3,7 @@
 use super::input::Values;
 use crate::error::DimError;
 use crate::execute::loops::{LoopKernel, LoopOperand};
+use crate::seal::PRIVATE;
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::nest::{Nest, OperandRows};
@@ -18,7 +19,7 @@ impl<V: Values> LoopOperand for OneOperand<'_, V> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<V::Elem>, DimError> {
-        self.0.collect(nest, len)
+        self.0.collect(nest, len, PRIVATE)
     }
 
     fn describe(&self) -> String {

@@ -8,6 +8,7 @@ use crate::error::DimError;
 use crate::execute::loops::check_elements_taken;
 use crate::execute::parts::JoinedArrays;
 use crate::plan::shape::volume;
+use crate::seal::PRIVATE;
 use crate::types::rank::Rank;
 use crate::types::set::Bool;
 use alloc::borrow::Cow;
@@ -501,7 +502,7 @@ where
             *stride = axis.stride;
         }
         let order: SmallVec<[usize; 6]> = (0..own.len()).collect();
-        let data = packed.collect(&Nest::map(&own, &order, &rows), own.iter().product())?;
+        let data = packed.collect(&Nest::map(&own, &order, &rows), own.iter().product(), PRIVATE)?;
         let sizes: Vec<usize> = [&own[..before], part, &own[before + 1..]].concat();
         arrays.push(<<S::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::build(data, &sizes));
         start += count;

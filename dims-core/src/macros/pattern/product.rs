@@ -3,6 +3,7 @@
 use super::args::ValueList;
 use crate::error::DimError;
 use crate::execute::loops::{LoopKernel, LoopOperand};
+use crate::seal::PRIVATE;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -27,7 +28,7 @@ impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
     /// (Only called with one operand.)
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.0.collect_first(nest, len)
+        self.0.collect_first(nest, len, PRIVATE)
     }
 
     fn describe(&self) -> String {

@@ -47,7 +47,7 @@ macro_rules! reductions {
 
 reductions! {
     /// The sum.
-    sum [Num] T, reducers::Sum = reducers::Sum, false;
+    sum [Num] T, reducers::Sum = reducers::Sum::ONCE, false;
     /// The product.
     prod [Num] T, reducers::Prod = reducers::Prod, false;
     /// The mean.

@@ -17,6 +17,7 @@ use crate::execute::loops::{
 };
 use crate::execute::order::told_as;
 use crate::plan::shape::volume;
+use crate::seal::PRIVATE;
 use crate::types::set::Dims;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -248,7 +249,8 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     order.extend(reduced);
     let len = volume(order.iter().map(|&axis| layout.sizes[axis]), size_of::<T>()).ok_or_else(too_large)?;
     let nest = Nest::map(&layout.sizes, &order, &rows);
-    let elements = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    let elements =
+        values.collect_first(&nest, len, PRIVATE).map_err(|error| named(error, pattern, &sizes))?;
     ran();
     Ok((elements, count, sizes))
 }

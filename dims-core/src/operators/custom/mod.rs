@@ -16,6 +16,7 @@ pub use tensors::{Examples, Takes, Tensors, WithAxes};
 
 use crate::error::DimError;
 use crate::expr::{Binary, Operand, Unary};
+use crate::seal::PRIVATE;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::rank::{Rank, RankOf};
@@ -240,7 +241,7 @@ pub trait ApplyOp: AsTensor {
     where
         Self: Computable,
     {
-        calls::execute_calls(&op, |shape, order| self.hold(shape, order))
+        calls::execute_calls(&op, |shape, order| self.hold(shape, order, PRIVATE))
     }
 }
 
@@ -272,5 +273,5 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,
     op: O,
 ) -> Result<ArrayOut<O, X>, DimError> {
-    calls::execute_calls(&op, |shape, order| tensors.hold(shape, order))
+    calls::execute_calls(&op, |shape, order| tensors.hold(shape, order, PRIVATE))
 }

@@ -7,6 +7,7 @@ use super::{AxesOf, NdOf};
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate;
 use crate::plan::shape::Shape;
+use crate::seal::Private;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::rank::{Rank, RankOf};
@@ -159,7 +160,7 @@ pub trait Tensors {
     /// The dims of all tensors.
     type Dims: Dims;
     #[doc(hidden)]
-    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError>;
+    fn hold(self, shape: &mut Shape, order: &[usize], private: Private) -> Result<HeldTensors, DimError>;
 }
 
 /// Tensors with the numbers of positional axes `N` that an operation takes.
@@ -178,7 +179,7 @@ impl<A: Computable> Tensors for A {
     type Elems = A::Elem;
     type Dims = A::Dims;
 
-    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
+    fn hold(self, shape: &mut Shape, order: &[usize], _: Private) -> Result<HeldTensors, DimError> {
         let tensor = self.into_named();
         unify::<A::Dims, A>(&tensor.unified_shape()?, shape)?;
         let (data, layout) = in_memory::<A>(tensor, A::Dims::KEYS, order)?;
@@ -197,7 +198,12 @@ macro_rules! several {
             type Elems = ($($a::Elem),*);
             type Dims = <<nested![$(<$a::Dims as Dims>::List),*] as MergeAll>::Out as List>::Tuple;
 
-            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
+            fn hold(
+                self,
+                shape: &mut Shape,
+                order: &[usize],
+                _: Private,
+            ) -> Result<HeldTensors, DimError> {
                 let tensors = ($(self.$at.into_named()),*);
                 $(unify::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
                 let (mut buffers, mut layouts) = (Vec::<Box<dyn AnyBuffer>>::new(), Layouts::new());

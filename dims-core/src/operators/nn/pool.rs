@@ -203,7 +203,7 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
             let count = (0..size.at(at)).filter(inside).count();
             // `mean_of` divides: this is the size of the window over the number of elements that
             // count.
-            T::mean_of(T::acc_from_usize(size.at(at)), count)
+            T::mean_of(reducers::times(Num::ONE, size.at(at)), count)
         };
         let scales =
             Evaluated::<T, S, R>::along((0..shape.size(axis)).map(scale).collect(), axis, shape.sizes());

@@ -42,6 +42,20 @@ impl<A: Computable, I> Take<A, I> {
         }
         Ok(Take { source, from: from.key(), index })
     }
+
+    /// The axis that the index selects from.
+    fn target(&self) -> IndexedAxis {
+        let raw = self.source.raw();
+        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
+        IndexedAxis {
+            stride: raw.named[at].stride,
+            size: raw.named[at].size,
+            axis: at,
+            dim: Some(self.from.name),
+            names: Vec::new,
+            origin: raw.origin,
+        }
+    }
 }
 
 impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
@@ -77,21 +91,10 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     }
 
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
-        let raw = self.source.raw();
-        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
-        let axis = raw.named[at];
-        let target = IndexedAxis {
-            stride: axis.stride,
-            size: axis.size,
-            axis: at,
-            dim: Some(self.from.name),
-            names: Vec::new,
-            origin: raw.origin,
-        };
         let row = operands.next_row();
         let index = self.index.kernel::<W>(operands);
-        let indices = Computed { index, active: true, target, rest: () };
-        strided(raw.elements, row, indices)
+        let indices = Computed { index, active: true, target: self.target(), rest: () };
+        strided(self.source.raw().elements, row, indices)
     }
 
     fn describe(&self) -> String {
@@ -100,11 +103,9 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        let raw = self.source.raw();
-        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
-        let elements = writer.elements(raw.elements, None);
+        let elements = writer.elements(self.source.raw().elements, None);
         let index = self.index.write(writer);
-        writer.index(elements, index, raw.named[at].stride, raw.named[at].size);
+        writer.index(elements, index, self.target());
         elements
     }
 }

@@ -10,7 +10,8 @@ use super::state_tensor::{AxisNumbers, StateElem, StateTensor, sizes_of};
 use super::step_after::StepAfter;
 use super::unchanged::Unchanged;
 use super::update::{
-    OfStep, WITH_GRADIENT, check_parameters, copies_along, is_any_recorded, lie_densely, prepare,
+    OfStep, OperandCheck, WITH_GRADIENT, check_parameters, copies_along, is_any_recorded, lie_densely,
+    prepare,
 };
 use super::{Optimizer, Schedule, State};
 use crate::error::DimError;
@@ -207,7 +208,8 @@ impl<P: Parameters> Optimizer<P> for Adafactor<P> {
         let state = &mut self.state;
         let unchanged = Unchanged { frozen: state.frozen.clone() };
         let mut step = StepAfter::<AdafactorSettings, 3>::new("Adafactor", self.settings, state)?;
-        check_parameters(&*parameters, [gradient], WITH_GRADIENT, &unchanged)?;
+        let check = OperandCheck::new(WITH_GRADIENT, step.is_recorded(), Some(&state.by_path), &unchanged);
+        check_parameters(&*parameters, [gradient], check)?;
         prepare(&mut state.by_path, Some(&state.steps), &*parameters, layout, &unchanged)?;
         let along = StateWalk::new(&mut state.by_path, Some(&state.steps));
         let mut pass = FactoredPass { step: &mut step, along, unchanged: &unchanged };

@@ -12,8 +12,6 @@ use crate::error::DimError;
 use crate::expr::Unary;
 #[cfg(feature = "half")]
 use crate::expr::evaluate::evaluate_tensor_in;
-#[cfg(all(feature = "half", feature = "std"))]
-use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
 #[cfg(all(feature = "std", feature = "half"))]
@@ -196,6 +194,11 @@ impl ParameterState {
     }
 
     /// The moments and the master weights.
+    pub(super) fn all_tensors(&self) -> impl Iterator<Item = &StateTensor> + Clone {
+        self.moments.iter().chain(&self.master)
+    }
+
+    /// Like [`all_tensors`](ParameterState::all_tensors), mutably.
     pub(super) fn tensors(&mut self) -> (&mut [StateTensor], Option<&mut StateTensor>) {
         (&mut self.moments, self.master.as_mut())
     }
@@ -254,7 +257,7 @@ fn is_half<T: Element>() -> bool {
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
     #[cfg(feature = "std")]
-    if is_recorded(tensor.expr.buffer()) {
+    if tensor.expr.is_traced() {
         let order = tensor.expr.order_in_memory();
         let copy = lying_otherwise(tensor, &order)?;
         let own = &copy.as_ref().unwrap_or(tensor).expr;
@@ -370,7 +373,7 @@ impl ByPath {
     }
 
     /// The position of a parameter in `parameters`, which is usually `next`.
-    fn place(&self, next: usize, path: &Path) -> Option<usize> {
+    pub(super) fn place(&self, next: usize, path: &Path) -> Option<usize> {
         let is_of = |parameter: &ParameterState| parameter.path == *path;
         if self.parameters.get(next).is_some_and(is_of) {
             return Some(next);

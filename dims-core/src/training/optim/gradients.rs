@@ -78,15 +78,15 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     if let Some(norm) = recorded_norm(gradient)? {
         let factor = formula_by_tensors([&norm], |[norm]| [factor_within(norm, most)]);
         let mut scale = WithScalars(Scale, StepScalars::Tensors(factor));
-        update(&mut scale, gradient, [], ALONE, None, &Unchanged::default())?;
+        update(&mut scale, gradient, [], alone("clip_by_global_norm"), None, &Unchanged::default())?;
         return Ok(norm);
     }
     let norm = norm_of(gradient)?;
     let factor = factor_within(norm, most);
     // A product with 1 is the same number.
     if factor != 1.0 {
-        let scalars = StepScalars::Numbers([factor]);
-        update(&mut WithScalars(Scale, scalars), gradient, [], ALONE, None, &Unchanged::default())?;
+        let mut scale = WithScalars(Scale, StepScalars::Numbers([factor]));
+        update(&mut scale, gradient, [], alone("clip_by_global_norm"), None, &Unchanged::default())?;
     }
     Ok(one(norm))
 }
@@ -102,11 +102,11 @@ fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
 /// # Panics
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
-#[panicking_twin(but = "returns an error where that panics, except for traced tensors")]
+#[panicking_twin(but = "returns an error where that panics, and then changes nothing")]
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
     let mut limited = WithScalars(Limit(most), StepScalars::Numbers([]));
-    update(&mut limited, gradient, [], ALONE, None, &Unchanged::default())
+    update(&mut limited, gradient, [], alone("clip_by_value"), None, &Unchanged::default())
 }
 
 /// Changes a value by a formula, with tensors of half precision kept in `f32`.
@@ -120,8 +120,10 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     update(step, value, read, names, Some((exact, None)), &Unchanged::default())
 }
 
-/// The names in errors about a value that is not compared with another value.
-const ALONE: UpdateNames = ("update", ["the value", "another"]);
+/// The names in errors of an operation on a value that is not compared with another value.
+fn alone(operation: &'static str) -> UpdateNames {
+    (operation, ["the value", "another"])
+}
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are
 /// summed in `f32`, and the mean is rounded.
@@ -177,7 +179,9 @@ impl<P: Parameters> Accumulator<P> {
     /// `Option` is `None`, or in the size of an axis; if there are earlier gradients, and an outer
     /// gradient is being taken through this one or through their sum; or if a copy of elements does
     /// not fit into memory.
-    #[panicking_twin(but = "a mistake in the new gradient is an error, and leaves the sum unchanged")]
+    #[panicking_twin(
+        but = "a mistake in the new gradient and a traced tensor are errors, and leave the sum unchanged"
+    )]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
             Some(sum) => summed(
@@ -198,19 +202,19 @@ impl<P: Parameters> Accumulator<P> {
     ///
     /// # Panics
     ///
-    /// If a copy of a tensor whose elements are not contiguous does not fit into memory.
+    /// If a gradient is being taken through the sum, even if it is that of one gradient, or if a
+    /// copy of a tensor whose elements are not contiguous does not fit into memory.
     #[track_caller]
     pub fn take(&mut self) -> Option<P> {
-        let mut sum = self.sum.take()?;
-        let count = core::mem::take(&mut self.count);
-        let mut exact = core::mem::replace(&mut self.exact, ByPath::of_masters());
-        let share = if count.is_recorded() {
-            StepScalars::Tensors([by_tensors(count.tensor(), |count| share_of(count))])
+        let sum = self.sum.as_mut()?;
+        let share = if self.count.is_recorded() {
+            StepScalars::Tensors([by_tensors(self.count.tensor(), |count| share_of(count))])
         } else {
-            StepScalars::Numbers([share_of(count.get() as f64)])
+            StepScalars::Numbers([share_of(self.count.get() as f64)])
         };
-        unwrap(summed(&mut sum, &mut exact, [], ALONE, &mut WithScalars(Scale, share)));
-        Some(sum)
+        let names = alone("Accumulator::take");
+        unwrap(summed(sum, &mut self.exact, [], names, &mut WithScalars(Scale, share)));
+        core::mem::take(self).sum
     }
 }
 
@@ -252,7 +256,9 @@ impl<P: Parameters> Average<P> {
     /// `Option` is `None`, or in the size of an axis; if the decay is not between 0 and 1; if a
     /// gradient is being taken through the parameters or the average, except in the first update;
     /// or if a copy of elements does not fit into memory.
-    #[panicking_twin(but = "differences and an invalid decay are errors, which leave the average unchanged")]
+    #[panicking_twin(
+        but = "differences, an invalid decay and traced tensors are errors, which leave the average unchanged"
+    )]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
@@ -370,7 +376,7 @@ impl Formula<0, 1, 1> for Approach {
 /// In-place changes of learned tensors, for layers.
 #[doc(hidden)]
 pub mod in_place {
-    use super::{ALONE, Approach, Scale};
+    use super::{Approach, Scale, alone};
     use crate::error::unwrap;
     use crate::grad::Parameters;
     use crate::training::optim::scalars::StepScalars;
@@ -378,19 +384,20 @@ pub mod in_place {
     use crate::training::optim::update::{WithScalars, update};
 
     /// `value += (to - value) * part` for each element. Panics if sizes differ, or if a gradient is
-    /// being taken through `to`.
+    /// being taken through one of the values. `operation` is the name for this message.
     #[track_caller]
-    pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64) {
+    pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64, operation: &'static str) {
         let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
-        let names = ("remember", ["the value", "the value to approach"]);
+        let names = (operation, ["the value", "the value to approach"]);
         unwrap(update(&mut step, value, [to], names, None, &Unchanged::default()));
     }
 
-    /// Multiplies each element by a factor.
+    /// Multiplies each element by a factor. Panics if a gradient is being taken through the value.
+    /// `operation` is the name for this message.
     #[track_caller]
-    pub fn scale<P: Parameters>(value: &mut P, factor: f64) {
+    pub fn scale<P: Parameters>(value: &mut P, factor: f64, operation: &'static str) {
         let mut step = WithScalars(Scale, StepScalars::Numbers([factor]));
-        unwrap(update(&mut step, value, [], ALONE, None, &Unchanged::default()));
+        unwrap(update(&mut step, value, [], alone(operation), None, &Unchanged::default()));
     }
 }
 

@@ -136,20 +136,15 @@ pub trait Optimizer<P: Parameters> {
     /// assert_eq!(adam.state().parameters().len(), 1);
     /// ```
     ///
-    /// # Panics
-    ///
-    /// If [`try_step`](Optimizer::try_step) returns an error, or a gradient is being taken through
-    /// the parameters.
-    ///
     /// # Errors
     ///
     /// If a setting is out of range, such as the learning rate of this step; if the parameters and
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
     /// size of an axis; if the state of a parameter does not fit it; if a frozen name or the
-    /// pattern of a group matches no parameter; if an outer gradient is being taken through the
-    /// gradient of a parameter that is not frozen, because a step in place has no derivative; or if
-    /// the state or a copy of elements does not fit into memory. On an error, no parameter is
-    /// changed, unless a copy of elements does not fit.
+    /// pattern of a group matches no parameter; if an outer gradient is being taken through a
+    /// parameter that is not frozen, its gradient or its state, because a step in place has no
+    /// derivative; or if the state or a copy of elements does not fit into memory. On an error, no
+    /// parameter is changed, unless a copy of elements does not fit.
     #[panicking_twin(but = "invalid settings and sizes that do not match are errors")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 

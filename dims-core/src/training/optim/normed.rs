@@ -13,8 +13,8 @@ use super::state_tensor::{StateElem, StateTensor};
 use super::step_after::StepAfter;
 use super::unchanged::Unchanged;
 use super::update::{
-    Compiled, OfStep, WITH_GRADIENT, apply, check_parameters, copies_along, is_any_recorded, lie_densely,
-    prepare,
+    Compiled, OfStep, OperandCheck, WITH_GRADIENT, apply, check_parameters, copies_along, is_any_recorded,
+    lie_densely, prepare,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -63,7 +63,8 @@ impl<P: Parameters> State<P> {
     {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
         let mut step = StepAfter::<C, K>::new(optimizer, formula, self)?;
-        check_parameters(&*parameters, [gradient], WITH_GRADIENT, &unchanged)?;
+        let check = OperandCheck::new(WITH_GRADIENT, step.is_recorded(), Some(&self.by_path), &unchanged);
+        check_parameters(&*parameters, [gradient], check)?;
         prepare(&mut self.by_path, Some(&self.steps), &*parameters, MomentLayout::whole(M - 1), &unchanged)?;
         let along = StateWalk::new(&mut self.by_path, Some(&self.steps));
         let mut pass = NormedPass::<C, K, L, M> { step: &mut step, along, unchanged: &unchanged };

@@ -30,7 +30,7 @@ use twins::panicking_twin;
 pub struct Plateau {
     pub(super) settings: PlateauSettings,
     pub(super) rate: Named<f64, ()>,
-    /// The best value so far; NaN before the first value that is better.
+    /// The best value so far; NaN until a value is better than the worst possible one.
     pub(super) best: Named<f64, ()>,
     /// The number of consecutive values that were not better, outside the cooldown.
     pub(super) worse: StepsTaken,

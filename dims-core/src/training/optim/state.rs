@@ -115,9 +115,7 @@ impl<P: Parameters> State<P> {
             check_taken(count.tensor().expr.all(), operation)?;
         }
         for parameter in self.parameters() {
-            for tensor in parameter.moments().iter().chain(parameter.master()) {
-                tensor.check_taken(operation)?;
-            }
+            parameter.all_tensors().try_for_each(|tensor| tensor.check_taken(operation))?;
         }
         Ok(())
     }

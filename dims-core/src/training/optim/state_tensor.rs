@@ -2,9 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::evaluate::{evaluate_tensor, evaluate_tensor_in};
-#[cfg(feature = "safetensors")]
-use crate::expr::step::check_taken;
-use crate::expr::step::is_recorded;
+use crate::expr::step::{check_taken, is_recorded};
 use crate::grad::parameters::{Path, sizes_differ};
 #[cfg(feature = "std")]
 use crate::plan::explain::node_axis;
@@ -350,7 +348,6 @@ impl StateTensor {
     }
 
     /// Returns an error if a gradient or a recorded function traces the elements.
-    #[cfg(feature = "safetensors")]
     pub(super) fn check_taken(&self, operation: &'static str) -> Result<(), DimError> {
         match &self.elements {
             StateElements::F32(data) => check_taken(data, operation),

@@ -65,6 +65,10 @@ impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize
     fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
         self.scalars_after(missed)
     }
+
+    fn has_recorded_scalars(&self) -> bool {
+        self.is_recorded()
+    }
 }
 
 impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
@@ -109,6 +113,11 @@ impl<C: OfStep<K> + Decaying, const K: usize> StepAfter<C, K> {
 impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
     pub(super) fn formula(&self) -> &C {
         &self.formula
+    }
+
+    /// Whether the number of earlier steps depends on inputs of a recorded function.
+    pub(super) fn is_recorded(&self) -> bool {
+        matches!(self.after, TakenBefore::Tensors(..))
     }
 
     /// The scalars for step number `step` of a parameter, after `steps` steps of the optimizer.

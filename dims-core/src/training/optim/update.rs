@@ -55,6 +55,8 @@ pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<K, M, N>;
     /// The scalars for parameters that have missed this number of steps.
     fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K>;
+    /// Whether the scalars depend on inputs of a recorded function.
+    fn has_recorded_scalars(&self) -> bool;
 }
 
 /// A formula with the same scalars for all parameters.
@@ -69,6 +71,10 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
 
     fn scalars(&mut self, _: Option<&StepsTaken>) -> StepScalars<K> {
         self.1.clone()
+    }
+
+    fn has_recorded_scalars(&self) -> bool {
+        matches!(self.1, StepScalars::Tensors(_))
     }
 }
 
@@ -101,9 +107,9 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
-/// fit, a frozen name or the pattern of a group matches no parameter, or only a gradient traces a
-/// tensor in `read`, this returns an error and changes no tensor. For errors, `names` has the names
-/// of the operation, of the changed value and of those in `read`.
+/// fit, a frozen name or the pattern of a group matches no parameter, or the change of a tensor
+/// would lose a gradient, this returns an error and changes no tensor. For errors, `names` has the
+/// names of the operation, of the changed value and of those in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -112,7 +118,9 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     mut kept: Option<(&mut ByPath, Option<&StepsTaken>)>,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
-    check_parameters(&*changed, read, names, unchanged)?;
+    let state = kept.as_ref().map(|(by_path, _)| &**by_path);
+    let check = OperandCheck::new(names, step.has_recorded_scalars(), state, unchanged);
+    check_parameters(&*changed, read, check)?;
     if let Some((by_path, steps)) = &mut kept {
         prepare(by_path, *steps, &*changed, MomentLayout::whole(M - 1), unchanged)?;
     }
@@ -127,18 +135,20 @@ pub(super) type UpdateNames = (&'static str, Sides);
 pub(super) const WITH_GRADIENT: UpdateNames = ("step", ["the parameters", "the gradient"]);
 
 /// Checks that values have the same structure and sizes, that a step in place loses no gradient of
-/// the other values, and that each frozen name matches a parameter.
+/// them or of the state, and that each frozen name matches a parameter.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
-    (operation, sides): UpdateNames,
-    unchanged: &Unchanged,
+    mut check: OperandCheck<'_>,
 ) -> Result<(), DimError> {
     for other in others {
-        let mut check = OperandCheck { operation, sides, unchanged };
         P::visit([], [parameters, other], &mut Path::new(), &mut check)?;
     }
-    let frozen = &unchanged.frozen;
+    if N == 0 && is_heard() {
+        // (There is nothing to compare, but a gradient may trace the parameters.)
+        P::visit([], [parameters; 2], &mut Path::new(), &mut check)?;
+    }
+    let frozen = &check.unchanged.frozen;
     if frozen.is_empty() {
         return Ok(());
     }
@@ -174,10 +184,33 @@ pub(super) fn prepare<P: Parameters>(
     Ok(())
 }
 
-struct OperandCheck<'u> {
-    operation: &'static str,
-    sides: Sides,
+/// A check of the operands of a step, before any of them changes.
+pub(super) struct OperandCheck<'u> {
+    names: UpdateNames,
+    has_recorded_scalars: bool,
+    state: Option<&'u ByPath>,
+    /// The usual position of the next parameter in the state.
+    next: usize,
     unchanged: &'u Unchanged,
+}
+
+impl<'u> OperandCheck<'u> {
+    pub(super) fn new(
+        names: UpdateNames,
+        has_recorded_scalars: bool,
+        state: Option<&'u ByPath>,
+        unchanged: &'u Unchanged,
+    ) -> Self {
+        OperandCheck { names, has_recorded_scalars, state, next: 0, unchanged }
+    }
+
+    /// The moments and the master weights of a parameter.
+    fn state_of(&mut self, path: &Path) -> impl Iterator<Item = &'u StateTensor> + Clone + use<'u> {
+        let place = self.state.and_then(|state| state.place(self.next, path));
+        self.next = place.map_or(self.next, |place| place + 1);
+        let own = self.state.zip(place).map(|(state, place)| &state.parameters()[place]);
+        own.into_iter().flat_map(ParameterState::all_tensors)
+    }
 }
 
 impl Visitor<0, 2> for OperandCheck<'_> {
@@ -190,19 +223,26 @@ impl Visitor<0, 2> for OperandCheck<'_> {
         read: [&Named<T, S, R>; 2],
     ) -> Result<(), DimError> {
         let [one, other] = read;
+        let (operation, sides) = self.names;
         if !sizes_of(one).eq(sizes_of(other)) {
-            same_sizes(path, self.sides, read)?;
+            same_sizes(path, sides, read)?;
         }
-        // A step in place has no derivative, but a recorded step has.
-        let records = || read.iter().any(|tensor| is_recorded(tensor.expr.buffer()));
-        if !is_heard() || !is_learned::<T>() || records() || self.unchanged.has(path) {
+        if !is_heard() || !is_learned::<T>() || self.has_recorded_scalars || self.unchanged.has(path) {
             return Ok(());
         }
-        check_taken(other.expr.all(), self.operation)
+        let mut state = self.state_of(path);
+        // A step in place has no derivative, but a recorded step has.
+        if read.iter().any(|tensor| is_recorded(tensor.expr.buffer()))
+            || state.clone().any(StateTensor::is_recorded)
+        {
+            return Ok(());
+        }
+        read.iter().try_for_each(|tensor| check_taken(tensor.expr.all(), operation))?;
+        state.try_for_each(|tensor| tensor.check_taken(operation))
     }
 
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.between(self.sides, path)
+        what.between(self.names.1, path)
     }
 }
 

@@ -171,11 +171,12 @@ impl Keys {
     /// a position and where it came from.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn check_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
-        if self.has_primes { self.compare_primes(known) } else { Ok(()) }
+        if self.has_primes { self.compare_primes(&known) } else { Ok(()) }
     }
 
+    // Not generic, so that it is compiled in this crate.
     #[inline(never)]
-    fn compare_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
+    fn compare_primes(&self, known: &dyn Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         let measured = |at: usize| {
             let (size, origin) = known(at);
             SizeFrom { dim: self.keys[at].name, size, origin }

@@ -384,7 +384,7 @@ impl FusedLoops {
         };
         let mut parts = NestParts::new();
         written(cell, *len, |to| {
-            reduce_any(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum)
+            reduce_any(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum::ONCE)
         })
     }
 

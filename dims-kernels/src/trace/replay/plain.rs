@@ -212,7 +212,7 @@ where
         let order = kept(place, &field.sizes);
         let reduced: Vec<usize> =
             (0..field.sizes.len()).filter(|axis| field.sizes[*axis] != 1 && !order.contains(axis)).collect();
-        let sums = reduced_of::<S, _>(field, &order, &reduced, reducers::Sum)?;
+        let sums = reduced_of::<S, _>(field, &order, &reduced, reducers::Sum::ONCE)?;
         let data: Vec<T> = sums.into_iter().map(CastTo::cast_to).collect();
         add_at(&mut out, place, &field.sizes, &data, &order);
     }

@@ -74,14 +74,14 @@ fn planned_as<T: ProgramOutput + Real>(
     if !is_whole || reduced.is_empty() {
         return None;
     }
-    let scaled = (count != 1.0).then(|| field.scaled(count));
-    let field = scaled.as_ref().unwrap_or(field);
     let operand = |own: &FieldOperand| SumOperand::new(own, &field.sizes, draft, slot);
-    if let Some(found) = factors::<T>(field, &order, &reduced) {
-        let plan = PlannedContraction::new::<T>(field, &order, &reduced, &found)?;
+    if let Some((fields, scale)) = factors::<T>(field, &order, &reduced) {
+        let plan = PlannedContraction::new::<T>(field, &order, &reduced, &(fields, scale * count))?;
         let operands = [operand(&plan.operands[0]), operand(&plan.operands[1])];
         return Some(Box::new(SumOfProducts::<T> { plan, operands, len: node.len, element: PhantomData }));
     }
+    let scaled = (count != 1.0).then(|| field.scaled(count));
+    let field = scaled.as_ref().unwrap_or(field);
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let (len, count) = (volume(&order), volume(&reduced));
     let in_memory = field.plain::<T>().map(|(_, own)| own);
@@ -285,7 +285,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
-                written(cell, len, |to| reducers::Sum.reduce_memory(input, to)).map(Some)
+                written(cell, len, |to| reducers::Sum::ONCE.reduce_memory(input, to)).map(Some)
             }
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
@@ -308,7 +308,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 };
                 let mut parts = NestParts::new();
                 written(cell, len, |to| {
-                    reduce_any(nest, &mut parts, &computed, work, to, count, reducers::Sum)
+                    reduce_any(nest, &mut parts, &computed, work, to, count, reducers::Sum::ONCE)
                 })
                 .map(Some)
             }

@@ -136,6 +136,30 @@ fn sums_are_exchanged_in_the_type_of_their_registers() {
     assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
 }
 
+/// The sum over a split dim comes last, so that only the result is exchanged.
+#[test]
+fn products_of_several_matrices_are_as_planned() {
+    let Some(pjrt) = plugin(2) else { return };
+    let split = || Sharding::new(Mesh::of(Data.of(2))).shard(Hidden, Data);
+    type Middle = Tensor<f32, (In, Hidden)>;
+    type Right = Tensor<f32, (Hidden, Class)>;
+    // The sums are integers, and exact. Without devices, the last two matrices would come first.
+    let a: Batch = from_fn((Row.of(8), In.of(4)), |(row, at)| (row + 2 * at) as f32 - 3.0);
+    let b: Middle = from_fn((In.of(4), Hidden.of(6)), |(row, at)| (3 * row + at) as f32 - 6.0);
+    let c: Right = from_fn((Hidden.of(6), Class.of(2)), |(row, at)| (row * at) as f32 - 4.0);
+    let f = |(a, b, c): (&Batch, &Middle, &Right)| -> Tensor<f32, (Row, Class)> {
+        (a * b * c).sum((In, Hidden)).eval()
+    };
+    let program = record(f, (&a, &b, &c)).unwrap();
+    let run = pjrt.compile_sharded(&program, split()).unwrap();
+    assert_eq!(run.stablehlo().matches("stablehlo.dot_general").count(), 2);
+    let found = run.call((&a, &b, &c)).unwrap().to_host().unwrap();
+    assert_near(&found, &f((&a, &b, &c)), 0.0, "the product");
+    let plan = split().plan(&program).unwrap();
+    let comparison = run.compare(&plan).unwrap();
+    assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
+}
+
 #[test]
 fn moments_along_a_split_dim_are_the_same() {
     let Some(pjrt) = plugin(2) else { return };
