@@ -2,7 +2,7 @@
 
 use crate::bits::support::assert_same;
 use crate::reloaded;
-use typed_dims::grad::loss_and_grad;
+use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::clip_by_global_norm;
 use typed_dims::prelude::*;
@@ -103,6 +103,20 @@ fn sizes_add_up() {
     }
 }
 
+#[test]
+fn batches_without_examples_have_moments() {
+    let moments = |x: &Matrix| {
+        let found = x.batch_norm(Row, 1e-5);
+        (found.mean, found.var)
+    };
+    for sizes in [(0, 5), (0, 1)] {
+        let x: Matrix = zeros((Row.of(sizes.0), Col.of(sizes.1)));
+        let program = reloaded(&record(moments, &x).expect("the function can be recorded"), &moments(&x));
+        let (mean, var) = program.call(&x);
+        assert_eq!((mean.size(Col), var.size(Col)), (sizes.1, sizes.1));
+    }
+}
+
 /// If a program cannot track the size of a dim, the error names the dim.
 #[test]
 fn untracked_sizes_are_refused() {
@@ -118,6 +132,13 @@ fn untracked_sizes_are_refused() {
     };
     let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
     assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
+    // These numbers have one formula for odd sizes and another for even ones.
+    let slope = |x: &Matrix| grad(|x: &Matrix| x.median(Row).square().sum(Col), x);
+    let error = record(slope, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
+    assert!(error.contains("sizes of `Row`") || error.contains("the size of `Row`"), "{error}");
+    let pairs = |x: &Matrix| x.view().slice(Row, 0..x.size(Row) / 2 * 2).sum(Row).eval();
+    let error = record(pairs, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
+    assert!(error.contains("sizes of `Row`") || error.contains("the size of `Row`"), "{error}");
     // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
