@@ -226,9 +226,11 @@ mod arrays {
         fn with_size<D: Dim>() -> bool {
             <Probe<Array<f64, (D, usize)>>>::IS_SOURCE
         }
-        assert!(<Probe<View<'static, f64, (usize, Const<2>), Dense>>>::IS_SOURCE);
-        assert!(<Probe<View<'static, f64, (usize, Const<2>), Strided>>>::IS_SOURCE);
-        assert!(<Probe<Array<f64, (Const<2>, usize)>>>::IS_SOURCE);
+        const {
+            assert!(<Probe<View<'static, f64, (usize, Const<2>), Dense>>>::IS_SOURCE);
+            assert!(<Probe<View<'static, f64, (usize, Const<2>), Strided>>>::IS_SOURCE);
+            assert!(<Probe<Array<f64, (Const<2>, usize)>>>::IS_SOURCE);
+        }
         assert!(!with_layout::<Dense>());
         assert!(!with_size::<usize>());
     }
