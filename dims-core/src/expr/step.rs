@@ -28,6 +28,7 @@ use crate::expr::Expr;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
+#[cfg(feature = "std")]
 use crate::seal::PRIVATE;
 use crate::storage::Evaluated;
 use crate::types::rank::Rank;

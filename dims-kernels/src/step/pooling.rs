@@ -116,6 +116,7 @@ impl PartSizes {
 
     /// The number of rows of all parts together, or `None` if it overflows. The last row of a part is
     /// also the first of the next one, unless the parts meet between two rows.
+    #[cfg(feature = "std")]
     pub(super) fn rows_of_all(&self) -> Option<usize> {
         if self.len == 0 {
             return Some(0);
@@ -221,7 +222,7 @@ impl PartSizes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
 

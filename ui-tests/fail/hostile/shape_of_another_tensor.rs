@@ -1,4 +1,4 @@
-//~ words: method takes 1 argument
+//~ words: function takes 2 arguments
 use typed_dims::__private::pattern::input::{Input, Values};
 use typed_dims::prelude::*;
 
