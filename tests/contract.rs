@@ -709,6 +709,54 @@ mod still_axes {
         assert!(sums.iter().all(|sum| sum.is_nan()), "{sums:?}");
     }
 
+    /// Few of the elements differ, but their number overflows.
+    #[test]
+    fn that_cannot_be_counted() {
+        const HUGE: usize = 1 << (usize::BITS * 5 / 8);
+        let (line, y, j, k) = (line(), scalar(3.0), J.of(HUGE), K.of(HUGE));
+        let product = || line.view() * y.view().expand(j) * y.view().expand(k);
+        let expected = DimError::TooLarge { dims: format!("dims `J` = {HUGE}, `K` = {HUGE}") };
+        assert_eq!(product().try_sum((J, K)).unwrap_err(), expected);
+        let mut out = Array1::<f64>::zeros(3);
+        assert_eq!(product().try_sum_into((J, K), &mut out, Row).unwrap_err(), expected);
+
+        let (pair, square) = (array![1.0, 2.0], array![[1.0, 2.0], [3.0, 4.0]]);
+        let (pairs, squares) = (pair.broadcast((HUGE, 2)).unwrap(), square.broadcast((HUGE, 2, 2)).unwrap());
+        dims!(m, n, p, q);
+        let sum = (pairs.at((m, p)) * squares.at((n, p, q))).try_sum((m, n, p, q));
+        let dims = format!("dims `m` = {HUGE}, `n` = {HUGE}, `p` = 2, `q` = 2");
+        assert_eq!(sum.unwrap_err(), DimError::TooLarge { dims });
+        // The message has the sizes of all axes: the result has none.
+        let sum = typed_dims::try_einsum!("m p, n p q ->", pairs, squares);
+        let dims = format!("the sizes [{HUGE}, 2, {HUGE}, 2], in the pattern `m p, n p q ->`,");
+        assert_eq!(sum.unwrap_err(), DimError::TooLarge { dims });
+        let one = array![1.0];
+        let many = one.broadcast(HUGE).unwrap();
+        let sum = typed_dims::try_einsum!("m, n ->", many, many);
+        let dims = format!("the sizes [{HUGE}, {HUGE}], in the pattern `m, n ->`,");
+        assert_eq!(sum.unwrap_err(), DimError::TooLarge { dims });
+    }
+
+    /// Each element counts twice, so only the number of all elements overflows. Contractions do not
+    /// need that number.
+    #[test]
+    fn of_more_elements_than_can_be_counted() {
+        const SIZE: usize = 100_000;
+        let x: Tensor<f64, (I,)> = ones(I.of(SIZE));
+        let y: Tensor<f64, (J,)> = ones(J.of(SIZE));
+        let z: Tensor<f64, (K,)> = ones(K.of(SIZE));
+        let w: Tensor<f64, (Key,)> = ones(Key.of(SIZE));
+        let product = || x.view().expand(Two) * y.view() * z.view() * w.view();
+        assert_eq!(product().sum((I, J, K, Key)).order(Two), array![1e20, 1e20]);
+        assert_eq!(product().sum((I, J, K, Key, Two)).order(()), 2e20);
+        let mut out = ndarray::arr0(0.0);
+        product().sum_into((I, J, K, Key, Two), &mut out, ());
+        assert_eq!(out, ndarray::arr0(2e20));
+        let line = Array1::<f64>::ones(SIZE);
+        let lines = line.broadcast((2, SIZE)).unwrap();
+        assert_eq!(einsum!("l i, j, k, m ->", lines, line, line, line), 2e20);
+    }
+
     #[test]
     fn their_gradients() {
         let (i, j, k) = (I.of(MANY), J.of(MANY), K.of(MANY));
@@ -845,6 +893,19 @@ mod constant_factors {
         assert_eq!(small((&a, &b)).order((M, N)), zeros);
         let program = record(small, (&a, &b)).unwrap();
         assert_eq!(program.call((&a, &b)).order((M, N)), zeros);
+    }
+
+    /// The constant multiplies the factor on its right: its product with the other one is infinite.
+    #[test]
+    fn on_the_left_of_a_factor() {
+        let (a, b): (Rows, Columns) = (full((M.of(2), K.of(3)), 1e20), full((K.of(3), N.of(2)), 1e-25));
+        let product = |(a, b): (&Rows, &Columns)| (a * (1e30_f32 * b)).sum(K);
+        assert_near(&product((&a, &b)).order((M, N)), 3e25);
+        let program = record(product, (&a, &b)).unwrap();
+        assert_near(&program.call((&a, &b)).order((M, N)), 3e25);
+        let mut out = ndarray::Array2::zeros((2, 2));
+        (&a * (1e30_f32 * &b)).sum_into(K, &mut out, (M, N));
+        assert_near(&out, 3e25);
     }
 
     #[test]

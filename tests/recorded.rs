@@ -241,6 +241,27 @@ fn unsigned_integers_are_recorded_up_to_the_greatest() {
 }
 
 #[test]
+fn bounds_of_integers_are_exact() {
+    type Numbers = Tensor<i64, (Batch,)>;
+    let all = |numbers: [i64; 4]| -> Numbers { from_vec(Batch.of(4), numbers.to_vec()) };
+    let far = (1 << 53) - 1;
+    let (x, y, z) = (
+        all([3, 4, 5, 6]),
+        all([i64::MAX, i64::MAX - 1, i64::MIN + 1, i64::MIN]),
+        all([far, far + 1, -far - 2, -far]),
+    );
+    same! {
+        |x: &Numbers| x.clamp(i64::MIN, i64::MAX).eval(), x, y, z;
+        |x: &Numbers| x.clamp(-far, far).eval(), x, y, z;
+        |x: &Numbers| x.minimum(i64::MAX - 1).maximum(i64::MIN + 1).eval(), x, y, z;
+    }
+    for (low, high) in [(0, i64::MAX - 1), (i64::MIN + 1, 0), (0, far + 2)] {
+        let f = |x: &Numbers| x.clamp(low, high).eval();
+        assert!(caught(|| record(f, &x).err()).is_err(), "the bounds {low} and {high} are refused");
+    }
+}
+
+#[test]
 fn a_table_is_read_at_the_indices_of_the_call() {
     let table = from_fn((Word.of(7), Width.of(2)), |(word, width)| (10 * word + width) as f32);
     // The table is an input, or captured.

@@ -118,6 +118,11 @@ fn means_of_the_numbers_in_half_precision() {
     dims!(i);
     assert_eq!(few.at(i).nanmean(i).order(()), f16::from_f32(2e-4));
     assert!(few.at(i).nansum(i).order(()) > f16::ZERO);
+    // Here `f16` does not have the squares.
+    assert_eq!(few.at(i).nanstd(i).order(()), (few[1] - few[0]) * f16::from_f32(0.5));
+    let many = array![300.0, f32::NAN, -300.0].mapv(f16::from_f32);
+    dims!(j);
+    assert_eq!(many.at(j).nanstd(j).order(()), f16::from_f32(300.0));
 }
 
 /// Only NaN is a missing number, although the distance of an infinite element from the mean is NaN.
@@ -172,6 +177,99 @@ fn means_of_long_windows_in_half_precision() {
     let x = full(Left.of(LEN), f16::ONE);
     let means = x.avg_pool_without_padding(Left, LEN + 1, &Window::new().padding(1));
     assert_eq!(means.order(Left), array![f16::ONE, f16::ONE]);
+}
+
+/// `f16` has no number above 65504, and no positive one below 6e-8: neither the products of these
+/// elements, nor those of the norms.
+#[cfg(feature = "half")]
+#[test]
+fn gradients_of_cosines_in_half_precision() {
+    use half::f16;
+    use typed_dims::grad::{grad, value_and_grad};
+    type Halves = Tensor<f16, (Left,)>;
+    let line = |numbers: [f32; 4]| -> Halves { from_vec(Left.of(4), numbers.map(f16::from_f32).to_vec()) };
+    let (x, y) = (line([256.0; 4]), line([256.0, 256.0, 256.0, -256.0]));
+    let cosine = |x: &Halves| x.cosine_similarity(&y, Left, f16::ZERO);
+    let slopes = line([1.0, 1.0, 1.0, -3.0].map(|slope| slope / 2048.0));
+    let (value, found) = value_and_grad(cosine, &x);
+    assert_eq!(value, f16::from_f32(0.5));
+    assert_eq!(found, slopes);
+    let program = typed_dims::program::record(|x: &Halves| grad(cosine, x), &x);
+    assert_eq!(program.expect("the gradient can be recorded").call(&x), slopes);
+
+    let small = line([2_f32.powi(-14); 4]);
+    let cosine = |x: &Halves| x.cosine_similarity(&small, Left, f16::ZERO);
+    assert_eq!(value_and_grad(cosine, &small).0, f16::ONE);
+}
+
+/// With dropout, attention also computes its scores in single precision: `f16` does not have the
+/// first scores, and `bf16` rounds the second ones to the same number.
+#[cfg(feature = "half")]
+#[test]
+fn attention_with_dropout_in_half_precision() {
+    use half::{bf16, f16};
+    use typed_dims::grad::grad;
+    use typed_dims::operators::attention::Attend;
+    type Queries = Tensor<f16, (Left, Whole)>;
+    let large = f16::from_f32(256.0);
+    let q: Queries = full((Left.of(1), Whole.of(4)), large);
+    let k = full((Right.of(2), Whole.of(4)), large);
+    let v = from_vec(Right.of(2), [1.0, 3.0].map(f16::from_f32).to_vec());
+    assert_eq!(Attend::new(Whole, Right).apply(&q, &k, &v).order(Left), array![f16::from_f32(2.0)]);
+    let noisy = |q: &Queries| Attend::new(Whole, Right).dropout(0.0, 7).apply(q, &k, &v);
+    assert_eq!(noisy(&q).order(Left), array![f16::from_f32(2.0)]);
+    // The keys are equal, so the query does not matter.
+    let slopes = grad(|q: &Queries| noisy(q).sum(Left), &q);
+    assert_eq!(slopes.abs().max((Left, Whole)).order(()), f16::ZERO);
+
+    let numbers = |numbers: &[f32]| numbers.iter().copied().map(bf16::from_f32).collect::<Vec<_>>();
+    let q = from_vec((Left.of(1), Whole.of(2)), numbers(&[8.0, 0.25]));
+    let k = from_vec((Right.of(2), Whole.of(2)), numbers(&[8.0, 0.0, 8.0, 1.0]));
+    let v = from_vec(Right.of(2), numbers(&[0.0, 1.0]));
+    // The scores are 64 and 64.25.
+    let share = array![bf16::from_f32(1.0 / (1.0 + (-0.25_f32).exp()))];
+    let settings = || Attend::new(Whole, Right).scale(bf16::ONE);
+    assert_eq!(settings().apply(&q, &k, &v).order(Left), share);
+    assert_eq!(settings().dropout(0.0, 7).apply(&q, &k, &v).order(Left), share);
+}
+
+/// `f16` does not have the sums of these losses, weights and logarithms.
+#[cfg(feature = "half")]
+#[test]
+fn means_of_losses_in_half_precision() {
+    use half::f16;
+    use typed_dims::nn::loss::CrossEntropy;
+    let logits = zeros::<f16, _>((Left.of(65_536), Right.of(4)));
+    let losses = logits.cross_entropy_with(Right, &zeros::<usize, _>(Left.of(65_536)), CrossEntropy::new());
+    assert_eq!(losses.mean(Left).order(()), losses.each().view().order(Left)[0]);
+
+    let (logits, targets) = (zeros::<f16, _>((Left.of(2), Right.of(16_384))), zeros::<usize, _>(Left.of(2)));
+    let plain = logits.cross_entropy(Right, &targets).eval();
+    let weights = ones::<f16, _>(Right.of(16_384));
+    let smooth = CrossEntropy::new().label_smoothing(0.5);
+    assert_eq!(logits.cross_entropy_with(Right, &targets, smooth).each(), &plain);
+    assert_eq!(logits.cross_entropy_with(Right, &targets, smooth.weights(&weights)).each(), &plain);
+}
+
+/// `f16` rounds this epsilon to 0, but then the elements would be 0 / 0.
+#[cfg(feature = "half")]
+#[test]
+fn layers_normalize_constants_in_half_precision() {
+    use half::f16;
+    use typed_dims::nn::bias::NoBias;
+    use typed_dims::nn::norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm};
+    const EPSILON: f64 = 1e-12;
+    let x: Tensor<f16, (Left, Right, Whole)> = zeros((Left.of(2), Right.of(4), Whole.of(3)));
+    let size = Right.of(4);
+    assert_eq!(LayerNorm::<(Right,), f16>::new(size).with_epsilon(EPSILON).apply(&x), x);
+    assert_eq!(LayerNorm::<(Right,), f16, NoBias>::without_bias(size).with_epsilon(EPSILON).apply(&x), x);
+    assert_eq!(RmsNorm::<(Right,), f16> { epsilon: EPSILON, ..RmsNorm::new(size) }.apply(&x), x);
+    let norm = GroupNorm::<Right, 2, f16> { epsilon: EPSILON, ..GroupNorm::new(size) };
+    assert_eq!(norm.apply(&x, Whole), x);
+    let norm =
+        BatchNorm::<(Right,), f16> { running_var: zeros(size), epsilon: EPSILON, ..BatchNorm::new(size) };
+    assert_eq!(norm.apply(&x), x);
+    assert_eq!(norm.train(&x, (Left, Whole)).0, x);
 }
 
 /// Factors are multiplied in the order of the source, before anything is added.

@@ -212,7 +212,7 @@ pub enum DimError {
         /// The index of the matrix in the batch of one call.
         at: usize,
         /// Its position in the batch, such as `b = 3, t = 7`, or `index 7 of 8` in gradients and in
-        /// calls of recorded programs. It may be empty if there is only one matrix. In a loop of
+        /// calls to recorded programs. It may be empty if there is only one matrix. In a loop of
         /// calls, such as `map_each`, the position of the example comes first.
         place: String,
     },

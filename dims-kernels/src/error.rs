@@ -111,10 +111,17 @@ pub enum Error {
         /// The probability.
         p: f64,
     },
-    /// A recorded function cannot be saved, or a saved one cannot be restored.
+    /// A recorded function cannot be saved.
     Saved {
         /// The message.
         what: String,
+    },
+    /// A saved function cannot be restored, because its data is damaged.
+    Damaged {
+        /// A description of the damage.
+        what: String,
+        /// The number of the step that cannot be restored, if it is known.
+        step: Option<usize>,
     },
     /// A step has no result for a matrix.
     #[cfg(feature = "linalg")]
@@ -168,6 +175,10 @@ impl fmt::Display for Error {
                 batch => write!(f, "`{operation}`: the matrix at index {at} of {batch} {failure}"),
             },
             Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
+            Error::Damaged { what, step } => {
+                write!(f, "the saved program is damaged: {what}")?;
+                step.map_or(Ok(()), |step| write!(f, " (step {step})"))
+            }
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")
             }

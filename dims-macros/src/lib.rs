@@ -20,10 +20,12 @@ mod roles;
 mod shape;
 mod transform;
 
-use groups::visible;
+use groups::{Ungroup, visible};
 use library::found;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
+use syn::DeriveInput;
+use syn::visit_mut::VisitMut;
 use transform::TransformKind;
 
 /// The expansion of a macro, or a compile error. Input that is nested too deeply for syn is not
@@ -37,6 +39,16 @@ fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> To
 /// `macro_rules!` macros are kept in one piece.
 fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStream {
     read(input.into(), |input| Ok(expand(visible(input))))
+}
+
+/// Like `read`, for derives. Types that come from `macro_rules!` macros are taken out of their
+/// groups.
+fn derive(input: TokenStream, expand: impl FnOnce(DeriveInput) -> syn::Result<Tokens>) -> TokenStream {
+    read(input.into(), |input| {
+        let mut input = syn::parse2(input)?;
+        Ungroup.visit_derive_input_mut(&mut input);
+        expand(input)
+    })
 }
 
 #[doc = include_str!("../docs/dims.md")]
@@ -197,11 +209,11 @@ pub fn onnx_dims(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/load.md")]
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
-    read(input.into(), |input| Ok(load::expand(&load::LoadInput::new(syn::parse2(input)?)?)))
+    derive(input, |input| Ok(load::expand(&load::LoadInput::new(input)?)))
 }
 
 #[doc = include_str!("../docs/parameters.md")]
 #[proc_macro_derive(Parameters, attributes(parameters))]
 pub fn parameters(input: TokenStream) -> TokenStream {
-    read(input.into(), |input| parameters::expand(&syn::parse2(input)?))
+    derive(input, |input| parameters::expand(&input))
 }

@@ -49,11 +49,12 @@ impl Parse for RolesInput {
     }
 }
 
-/// Whether following the refined roles within one call leads back to this role.
+/// Whether following the refined roles within one call leads back to this role. Roles that depend
+/// on a `cfg` may not exist together.
 fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
     let refined = |role: &DeclaredRole| {
         let name = role.refined.as_ref()?.get_ident()?;
-        roles.iter().find(|other| other.name == *name)
+        roles.iter().find(|other| other.name == *name && cfgs(&other.attrs).is_empty())
     };
     // A cycle has at most as many steps as there are roles.
     core::iter::successors(refined(role), |&role| refined(role))

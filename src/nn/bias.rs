@@ -1,6 +1,6 @@
 //! Types that state whether a layer has a bias.
 
-use crate::nn::element;
+use crate::nn::epsilon_of;
 use crate::nn::linear::{Linear, MappedBy, Projection};
 use crate::prelude::*;
 use crate::tensors::tensor::Evaluable;
@@ -113,9 +113,9 @@ kinds! {
         |x, dims, epsilon, weight| {
             // `layer_norm_affine` requires that `x` has the dims of the weight. This follows from
             // the bound `D: DimsOf<X, Y>` of the layer, but rustc cannot infer it.
-            unwrap(scaled_and_shifted(x, dims, element(epsilon), weight, bias)).same_set()
+            unwrap(scaled_and_shifted(x, dims, epsilon_of(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,
         |_bias, y| y,
-        |x, dims, epsilon, weight| (x.layer_norm(dims, element(epsilon)) * weight).eval().same_set();
+        |x, dims, epsilon, weight| (x.layer_norm(dims, epsilon_of(epsilon)) * weight).eval().same_set();
 }

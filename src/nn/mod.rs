@@ -27,7 +27,7 @@
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
 //! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks; [`recurrent`] also has stacks of them and networks in both directions |
 
-// rustc quotes the line of the bound that a mistake breaks. So the bounds that users are likely to
+// rustc quotes this line in errors of the bound that a mistake breaks. So the bounds that users are likely to
 // break are on the line of the method's name.
 #![allow(clippy::multiple_bound_locations)]
 
@@ -59,4 +59,10 @@ impl<D: Sorted + DimList + Default + Copy> LayerDims for D {}
 
 fn element<T: Real>(value: f64) -> T {
     T::from(value).expect("an `f64` can be rounded to any float type")
+}
+
+/// A number that is added to a variance, as an element. A positive number is not rounded to 0.
+fn epsilon_of<T: Real>(value: f64) -> T {
+    let rounded = element::<T>(value);
+    if value > 0.0 && rounded == T::zero() { T::min_positive_value() * T::epsilon() } else { rounded }
 }

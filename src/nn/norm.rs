@@ -2,7 +2,7 @@
 
 use crate::creation::create::SizedDims;
 use crate::nn::bias::{BiasKind, NoBias, WithBias};
-use crate::nn::{LayerDims, element};
+use crate::nn::{LayerDims, epsilon_of};
 use crate::prelude::*;
 use crate::tensors::tensor::Evaluable;
 use crate::types::dim::Of;
@@ -68,7 +68,8 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T, NoBias> {
 }
 
 impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
-    /// Sets the number that is added to the variance.
+    /// Sets the number that is added to the variance. It is rounded to the element type, but a
+    /// positive number is not rounded to 0.
     ///
     /// ```
     /// use typed_dims::nn::norm::LayerNorm;
@@ -90,7 +91,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
     /// or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
         B::normalized(x, D::default(), self.epsilon, &self.weight, &self.bias)
     }
@@ -140,9 +141,9 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
     /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
     /// or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
-        (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval().same_set()
+        (x.rms_norm(D::default(), epsilon_of(self.epsilon)) * &self.weight).eval().same_set()
     }
 }
 
@@ -275,34 +276,38 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<X, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where C: DimsOf<X, Y>,
         X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
     {
-        let normal = x.batch_norm_with(&self.running_mean, &self.running_var, element(self.epsilon));
+        let normal = x.batch_norm_with(&self.running_mean, &self.running_var, epsilon_of(self.epsilon));
         (normal * &self.weight + &self.bias).eval().same_set()
     }
 
     /// Normalizes `x` with its own moments over `dims`, which must be all its dims except the
-    /// channels. Returns the result and the moments. No gradient is taken through the returned
-    /// moments.
+    /// channels. Returns the result and the moments, or the running moments if `x` is empty. No
+    /// gradient is taken through the returned moments.
     ///
     /// # Panics
     ///
     /// If the size of a dim in `x` differs from its size in the weight, if `epsilon` is negative or
     /// NaN, or if a channel has only one value, so that its variance is 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
     where
         X: Union<C, Out: Union<C>>,
     {
-        let normal = x.batch_norm(dims, element(self.epsilon));
-        let count = x.len() as f64 / normal.mean.len() as f64;
-        let unbiased = count / (count - 1.0);
-        let mut var = normal.var.detach().same_set();
-        scale(&mut var, unbiased, "train");
-        let moments = ChannelMoments { mean: normal.mean.detach().same_set(), var };
+        let normal = x.batch_norm(dims, epsilon_of(self.epsilon));
+        let moments = if x.is_empty() {
+            ChannelMoments { mean: self.running_mean.clone(), var: self.running_var.clone() }
+        } else {
+            let count = x.len() as f64 / normal.mean.len() as f64;
+            let unbiased = count / (count - 1.0);
+            let mut var = normal.var.detach().same_set();
+            scale(&mut var, unbiased, "train");
+            ChannelMoments { mean: normal.mean.detach().same_set(), var }
+        };
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
@@ -329,7 +334,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// Where `train` or `apply` panics.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply_in<X, Y: Dims, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D, mode: &mut NormMode<C, T>) -> Named<T, X> where C: DimsOf<X, Y>,
         X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
     {
@@ -426,9 +431,9 @@ impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, 
     /// If the channels cannot be split into groups of equal size, if their number in `x` differs
     /// from the number in the weight, or if `epsilon` is negative or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {
-        let normal = x.group_norm(C::default(), GROUPS, dims, element(self.epsilon));
+        let normal = x.group_norm(C::default(), GROUPS, dims, epsilon_of(self.epsilon));
         B::added(&self.bias, (normal * &self.weight).eval().same_set())
     }
 }

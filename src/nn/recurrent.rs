@@ -17,6 +17,7 @@ use crate::types::role::KeepsRole;
 use crate::types::set::NameFor;
 use crate::types::set::rename::NotIn;
 use sequence::{Always, ReadFrom, WithinLengths};
+use typed_dims_core::operators::nn::checks::with_origin_of;
 
 dims! {
     /// The gates of an [`Lstm`]: input, forget, cell and output.
@@ -92,7 +93,7 @@ where
     /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
     /// memory.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(LstmGate, N::default().of(hidden.size()));
         Lstm {
@@ -109,7 +110,7 @@ where
     ///
     /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn step<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
     where
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S>,
@@ -117,7 +118,9 @@ where
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        self.next(self.gates::<X, Y>(x), state)
+        let made = self.gates::<X, Y>(x);
+        state.check_sizes(&with_origin_of(made.clone(), x));
+        self.next(made, state)
     }
 
     /// The input's contribution to the gates.
@@ -151,7 +154,7 @@ where
     /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
     /// size 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
@@ -168,7 +171,7 @@ where
     {
         // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
         // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
-        self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
+        self.read(self.gates::<X, Z>(x).same_set(), x, time, state, ReadFrom::Start, &Always)
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
@@ -181,7 +184,7 @@ where
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,
@@ -198,7 +201,7 @@ where
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
         let gates = self.gates::<X, Z>(x).same_set();
-        self.read(gates, time, state, ReadFrom::Start, &WithinLengths(lengths))
+        self.read(gates, x, time, state, ReadFrom::Start, &WithinLengths(lengths))
     }
 }
 
@@ -256,7 +259,7 @@ where
     /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
     /// memory.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(GruGate, N::default().of(hidden.size()));
         Gru {
@@ -273,7 +276,7 @@ where
     ///
     /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn step<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
     where
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
@@ -281,7 +284,9 @@ where
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        self.next(self.gates::<X, Y>(x), hidden)
+        let made = self.gates::<X, Y>(x);
+        hidden.check_sizes(&with_origin_of(made.clone(), x));
+        self.next(made, hidden)
     }
 
     /// The input's contribution to the gates.
@@ -320,7 +325,7 @@ where
     /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
     /// size 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
@@ -337,7 +342,7 @@ where
     {
         // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
         // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
-        self.read(self.gates::<X, Z>(x).same_set(), time, state, ReadFrom::Start, &Always)
+        self.read(self.gates::<X, Z>(x).same_set(), x, time, state, ReadFrom::Start, &Always)
     }
 
     /// Like [`apply`](Self::apply), for padded sequences of different lengths: `lengths` has the
@@ -350,7 +355,7 @@ where
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,
@@ -367,6 +372,6 @@ where
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
         let gates = self.gates::<X, Z>(x).same_set();
-        self.read(gates, time, state, ReadFrom::Start, &WithinLengths(lengths))
+        self.read(gates, x, time, state, ReadFrom::Start, &WithinLengths(lengths))
     }
 }

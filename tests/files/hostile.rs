@@ -241,9 +241,18 @@ fn archives_with_other_elements_than_their_headers_say() {
     assert!(error.starts_with("not a valid file: `w`: "), "{error}");
     let mut file = archive(&header("<f4", "9999999999999999999, 9999999999999999"), &[0; 24]);
     assert!(file.get("w").is_err() && file.load_as::<f32, _>("w", (Out, In)).is_err());
-    // Elements of unknown types are not read.
-    for (descr, elements) in [("|O", &[][..]), ("<U5", &[0; 40])] {
-        let mut file = archive(&header(descr, "2"), elements);
+    // Elements of unknown types are not read. A list is the type of records.
+    for (descr, elements) in [
+        ("|O", &[][..]),
+        ("<U5", &[0; 40]),
+        ("[('a', '<f4'), ('b', '<i4')]", &[0; 16]),
+        ("[('a]', [('b', '<i2', (2,))])]", &[0; 8]),
+    ] {
+        let mut header = header(descr, "2");
+        if descr.starts_with('[') {
+            header = header.replacen(&format!("'{descr}'"), descr, 1);
+        }
+        let mut file = archive(&header, elements);
         let unread = file.get("w").unwrap();
         let entry = unread.get().unwrap();
         assert_eq!((entry.element_type(), entry.sizes()), (descr, &[2][..]));
@@ -394,7 +403,10 @@ fn messages_name_the_file_and_its_content() {
     };
     assert_eq!(
         write("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", &[0; 8]),
-        format!("not a valid file: {}: its elements are records of several fields", path.display())
+        format!(
+            "{}: tensor `w` has elements of type [('a', '<f4')] in the file, but `f32` was asked for",
+            path.display()
+        )
     );
     assert_eq!(
         write("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", &[0; 8]),

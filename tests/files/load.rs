@@ -126,6 +126,41 @@ fn defaults_may_have_any_names() {
     assert_eq!((found.scale, found.bias), (3.0, 5.0));
 }
 
+/// What a `macro_rules!` macro puts into a struct stays in one piece, and has other spans.
+#[test]
+fn types_and_defaults_may_come_from_macros() {
+    macro_rules! table {
+        ($name:ident, $ty:ty, $dims:ty, $axes:ty, $bias:expr, $($tokens:tt)*) => {
+            #[derive(Load)]
+            struct $name {
+                table: $ty,
+                listed: Tensor<f32, $dims>,
+                #[load(axes = $axes)]
+                turned: Tensor<f32, $dims>,
+                #[load(default = $bias * 2.0)]
+                bias: f32,
+                tokens: $($tokens)*,
+            }
+        };
+    }
+    table!(
+        Table,
+        Tensor<f32, (Inner, Width)>,
+        (Inner, Width),
+        (Width, Inner),
+        1.0 + 2.0,
+        Tensor<f32, (Inner, Width)>
+    );
+    let bytes =
+        anonymous(&[("table", &[1, 2]), ("listed", &[1, 2]), ("turned", &[2, 1]), ("tokens", &[1, 2])]);
+    let file = SafetensorsReader::new(&bytes).unwrap();
+    let found: Table = Weights::of(&file).unwrap().load().unwrap();
+    for tensor in [found.table, found.listed, found.turned, found.tokens] {
+        assert_eq!(tensor.order((Inner, Width)), ndarray::array![[0.0, 1.0]]);
+    }
+    assert_eq!(found.bias, 6.0);
+}
+
 #[test]
 fn fields_are_tensors_of_the_file() {
     let bytes = anonymous(&WHOLE);

@@ -441,6 +441,30 @@ mod operations {
         assert!(text.contains("`the derivative of an operation` has no derivative"), "{text}");
     }
 
+    /// The derivative is an integer above the greatest signed one.
+    #[derive(Clone, Copy)]
+    struct TimesMost;
+
+    impl ScalarOp<f64> for TimesMost {
+        type Out = f64;
+        const NAME: &'static str = "times_most";
+
+        fn apply<I: Isa>(self, x: f64) -> f64 {
+            x * u64::MAX as f64
+        }
+
+        fn derivative(self) -> Option<Derivative<f64>> {
+            Some(Derivative::from_fn(|_: f64| u64::MAX))
+        }
+    }
+
+    #[test]
+    fn derivatives_are_converted_from_unsigned_integers() {
+        let x = from_vec(I.of(3), vec![1.5_f64, -2.0, 0.25]);
+        let dx = grad(|x| x.apply(TimesMost).sum(I), &x);
+        assert_eq!(dx.order(I), ndarray::Array1::from_elem(3, u64::MAX as f64));
+    }
+
     #[derive(Clone, Copy)]
     struct Odd;
 
@@ -1029,4 +1053,26 @@ fn twelve_values_at_once() {
     assert_eq!(slopes.11, (&x * 2.0).eval());
     let program = typed_dims::program::record(sum, all).expect("a sum is recorded");
     assert_eq!(program.call(all), sum(all));
+}
+
+/// `f16` has no number above 65504, but sums are multiplied by counts and constants before they are
+/// rounded.
+#[cfg(feature = "half")]
+#[test]
+fn large_factors_of_sums_in_half_precision() {
+    use half::f16;
+    type Halves = Tensor<f16, (I, J)>;
+    let (number, many) = (f16::from_f32, 1 << 17);
+    let small = number(1.0 / 64.0);
+    let a: Halves = full((I.of(2), J.of(2)), small);
+    let b: Tensor<f16, (J, K)> = full((J.of(2), K.of(2)), small);
+    let c: Tensor<f16, (I, K)> = full((I.of(2), K.of(2)), small);
+    // Each slope is the sum of two products, times 2^17.
+    let expected: Halves = full((I.of(2), J.of(2)), number(64.0));
+    let counted = |a: &Halves| (a * &b * c.view().expand(L.of(many))).sum((I, J, K, L));
+    assert_eq!(counted(&a), full((), number(4.0)));
+    assert_eq!(grad(counted, &a), expected);
+    let scaled = |a: &Halves| (a * number(256.0) * &b * number(512.0) * &c).sum((I, J, K));
+    assert_eq!(scaled(&a), full((), number(4.0)));
+    assert_eq!(grad(scaled, &a), expected);
 }

@@ -235,6 +235,18 @@ fn variances_without_nan() {
     assert_same(&slopes(&line([INF, NAN, 1.0])), &[NAN, 0.0, NAN]);
 }
 
+/// What stands for padding or NaN has a share if it equals the extremum.
+#[test]
+fn padding_and_nan_as_extremum() {
+    let padded = |x: &Line| x.max_pool(I, 3, &Window::new().padding(1));
+    let third = 1.0 / 3.0;
+    assert_same(&slopes(padded, &line([-INF, -INF, 1.0])), &[third, third, 2.0]);
+    let x = line([-INF, NAN, -INF]);
+    assert_same(&grad(|x| x.nanmax(I), &x).order(I).to_vec(), &[third, 0.0, third]);
+    let x = (-x).eval();
+    assert_same(&grad(|x| x.nanmin(I), &x).order(I).to_vec(), &[third, 0.0, third]);
+}
+
 /// A query whose keys are all masked has value 0 and gradients of 0. The other queries are not
 /// affected.
 #[test]

@@ -55,6 +55,9 @@ macro_rules! closure { ($a:expr, $f:expr) => { tensor!([i, j] => $f($a[i, j])) }
 macro_rules! clo2 { ($a:expr, $n:expr) => { tensor!([i, j] => ($a[i, j] + f64::from(3 * $n)) * $n as f64) }; }
 macro_rules! blk { ($a:expr, $c:expr, $b:block) => { tensor!([i, j] => if $a[i, j] > $c $b else { 0.0 }) }; }
 macro_rules! rows_by { ($x:expr, $f:expr) => { (reduce!($x, h w -> h, $f), reduce!($x, "h w -> h", $f)) }; }
+macro_rules! below { ($a:expr, $b:expr, $t:ty) => { tensor!([i] => $a[i] as $t < $b[i] as $t) }; }
+macro_rules! within { ($a:expr, $low:literal, $high:literal) => { tensor!([i] => match $a[i] { $low..=$high => 1, _ => 0 }) }; }
+macro_rules! called { ($a:expr, $f:expr) => { tensor!([i] => $f($a[i])) }; }
 macro_rules! column { ($a:expr, $at:literal) => { tensor!([i] => $a[i, $at]) }; }
 macro_rules! dim {
     ($name:ident, $size:literal) => {
@@ -77,6 +80,9 @@ dim!(Wide, 3000);
 doubled_dim!(Doubled, 1 + 1);
 struct S {
     w: Array2<f64>,
+}
+struct Rule {
+    next: fn(i32) -> i32,
 }
 
 #[test]
@@ -142,4 +148,8 @@ fn in_comprehensions() {
     assert_eq!(blk!(a, 1.0 + 1.0, { 1.0 }), array![[0.0, 0.0], [1.0, 1.0]]);
     assert_eq!(row_sums(&Array3::ones((2, 3, 4))), Array2::from_elem((2, 3), 4.0));
     assert_eq!((column!(a, 0), column!(a, -1)), (array![1.0, 3.0], array![2.0, 4.0]));
+    assert_eq!(below!(array![1.5, 2.5], array![2, 2], f32), array![true, false]);
+    assert_eq!(within!(array![-2, -1, 1], -1, 5), array![0, 1, 1]);
+    let rule = Rule { next: |n| n + 1 };
+    assert_eq!(called!(array![1, 2], rule.next), array![2, 3]);
 }

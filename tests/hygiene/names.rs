@@ -210,12 +210,17 @@ mod conditional {
         pub struct Place;
         #[cfg(not(test))]
         pub struct Place: Absent;
+        #[cfg(not(test))]
+        pub struct Spot: Desk;
+        #[cfg(test)]
+        pub struct Spot: Place;
+        pub struct Desk: Spot;
     }
     dims! {
         #[cfg(not(test))]
         pub struct Never: Absent;
         #[cfg(test)]
-        pub struct Head: Place = 12;
+        pub struct Head: Desk = 12;
         #[cfg(not(test))]
         pub struct Head = 16;
     }

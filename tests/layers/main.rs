@@ -22,7 +22,7 @@ use typed_dims::nn::conv::Conv;
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::glu::SwiGlu;
 use typed_dims::nn::linear::{Linear, Projection};
-use typed_dims::nn::norm::{BatchNorm, LayerNorm, RmsNorm};
+use typed_dims::nn::norm::{BatchNorm, ChannelMoments, LayerNorm, RmsNorm};
 use typed_dims::nn::recurrent::{Gru, Lstm, LstmState};
 use typed_dims::nn::rope::Rope;
 use typed_dims::prelude::*;
@@ -438,6 +438,32 @@ fn constructors_draw_from_a_seed() {
     let memory = Lstm::<Width, Inner, Next>::new(Width.of(3), Inner.of(5), 1);
     assert_eq!(memory.names(), ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]);
     assert_eq!(memory.count_elements(), 4 * 5 * (3 + 5 + 2));
+}
+
+/// With a momentum of 0, the running moments stay; with 1, they become exactly those of the batch.
+#[test]
+fn running_moments_are_exact_at_both_ends() {
+    let moments = ChannelMoments::<(Channel,), f64> {
+        mean: from_vec(Channel.of(2), vec![1e-20, 0.3]),
+        var: from_vec(Channel.of(2), vec![0.7, 1e-20]),
+    };
+    let mut layer = BatchNorm::<(Channel,), f64>::new(Channel.of(2));
+    layer.running_mean = from_vec(Channel.of(2), vec![1.0, 1e20]);
+    layer.momentum = 0.0;
+    layer.remember(&moments);
+    assert_eq!((&layer.running_mean).order(Channel), ndarray::array![1.0, 1e20]);
+    assert_eq!((&layer.running_var).order(Channel), ndarray::array![1.0, 1.0]);
+    layer.momentum = 1.0;
+    layer.remember(&moments);
+    assert_eq!(layer.running_mean, moments.mean);
+    assert_eq!(layer.running_var, moments.var);
+
+    // A batch without examples leaves them unchanged.
+    let none = zeros::<f64, _>((Batch.of(0), Channel.of(2)));
+    let (output, of_none) = layer.train(&none, Batch);
+    layer.remember(&of_none);
+    assert!(output.is_empty());
+    assert_eq!((&layer.running_mean, &layer.running_var), (&moments.mean, &moments.var));
 }
 
 /// The text of a panic.

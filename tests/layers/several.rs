@@ -1,7 +1,7 @@
 //! Recurrent networks with several layers, in one or both directions, compared with PyTorch's.
 
 use super::*;
-use typed_dims::nn::recurrent::{BiGruStack, BiLstm, BiLstmStack, GruStack, LstmStack};
+use typed_dims::nn::recurrent::{BiGruStack, BiLstm, BiLstmStack, GruGate, GruStack, LstmGate, LstmStack};
 
 dims! {
     /// The features of both directions.
@@ -175,6 +175,64 @@ fn lengths_of_another_batch_are_refused() {
     assert_eq!(found, line, "{error}");
     let both = [format!("{}:{bound}:", file!()), format!("{}:{line}:", file!())];
     assert!(error.starts_with("dim `Batch`") && both.iter().all(|place| error.contains(place)), "{error}");
+}
+
+#[test]
+fn states_of_another_batch_are_refused() {
+    let given = line!() + 1;
+    let x: X = zeros((Batch.of(2), Time.of(5), Width.of(3)));
+    let state: State = zeros((Batch.of(3), Inner.of(4)));
+    let first: Tensor<f64, (Batch, Width)> = zeros((Batch.of(2), Width.of(3)));
+    let fitting: State = zeros((Batch.of(2), Inner.of(4)));
+    let gru = Gru::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);
+    let lstm = Lstm::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);
+    let both = BiLstm::<Width, Inner, Next, Both, f64>::new(Width.of(3), Inner.of(4), 1);
+    let of = |hidden: &State, cell: &State| LstmState { hidden: hidden.clone(), cell: cell.clone() };
+    let names = |(error, found): (String, u32), line: u32, places: [u32; 2]| {
+        assert_eq!(found, line, "{error}");
+        let places = places.map(|place| format!("{}:{}:", file!(), given + place));
+        let [a, b] = places.each_ref().map(|place| error.find(place));
+        assert!(error.starts_with("dim `Batch` has size 2") && a.is_some() && a < b, "{error}");
+    };
+    let line = line!() + 1;
+    let found = panicked(|| drop(gru.apply(&x, Time, Some(state.clone()))));
+    names(found, line, [0, 1]);
+    let line = line!() + 1;
+    let found = panicked(|| drop(gru.step(&first, &state)));
+    names(found, line, [2, 1]);
+    let line = line!() + 1;
+    let found = panicked(|| drop(lstm.apply(&x, Time, Some(of(&state, &state)))));
+    names(found, line, [0, 1]);
+    let line = line!() + 1;
+    let found = panicked(|| drop(lstm.step(&first, &of(&fitting, &state))));
+    names(found, line, [3, 1]);
+    let line = line!() + 1;
+    let found = panicked(|| drop(both.apply(&x, Time, Some([of(&fitting, &fitting), of(&state, &state)]))));
+    names(found, line, [0, 1]);
+}
+
+/// The input does not have the dims of the gates, so it is not named as their origin.
+#[test]
+fn weights_of_two_sizes_are_refused() {
+    let given = line!() + 1;
+    let x: Tensor<f64, (Batch, Width)> = zeros((Batch.of(2), Width.of(3)));
+    let state: State = zeros((Batch.of(2), Inner.of(4)));
+    let mut gru = Gru::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);
+    gru.weight_hh = zeros((Inner.of(4), GruGate, Next.of(5)));
+    gru.bias_hh = zeros((GruGate, Next.of(5)));
+    let mut lstm = Lstm::<Width, Inner, Next, f64>::new(Width.of(3), Inner.of(4), 1);
+    lstm.weight_hh = zeros((Inner.of(4), LstmGate, Next.of(5)));
+    let of = |(error, found): (String, u32), line: u32, dim: &str| {
+        assert_eq!(found, line, "{error}");
+        let is_named = error.contains(&format!("{}:{given}:", file!()));
+        assert!(error.starts_with(&format!("dim `{dim}` has size 4 (at ")) && !is_named, "{error}");
+    };
+    let line = line!() + 1;
+    let found = panicked(|| drop(gru.step(&x, &state)));
+    of(found, line, "Inner");
+    let line = line!() + 1;
+    let found = panicked(|| drop(lstm.step(&x, &LstmState { hidden: state.clone(), cell: state.clone() })));
+    of(found, line, "Next");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn group_norm() {
 }
 
 #[test]
-#[should_panic(expected = "3 groups of dim `Channel`")]
+#[should_panic(expected = "dim `Channel` of size 4 cannot be split into 3 equal groups")]
 fn groups_that_do_not_fit() {
     let x: Images = array(20, (Batch.of(2), Channel.of(4), Row.of(3), Column.of(2)));
     GroupNorm::<Channel, 3, f64>::new(Channel.of(4)).apply(&x, (Row, Column));

@@ -14,6 +14,8 @@ use typed_dims::types::scalar::Num;
 
 const SIZES: [usize; 6] = [1, 2, 4, 8, 9, 17];
 
+const OUT_OF_RANGE: &str = "has a result that is too large for its type";
+
 /// The operator's name in messages.
 fn name(operator: Operator) -> &'static str {
     match operator {
@@ -419,6 +421,158 @@ fn check_pivots_out_of_range<T: TestElement>(exponent: i32) {
             assert!(solutions.chunks(6).all(|own| own == expected), "{solutions:?}");
         }
     }
+}
+
+/// `faer` takes 0 for the reciprocals of the first pivots. All results are exact.
+fn check_large_pivots<T: TestElement>() {
+    let (large, greatest) = (2.0 / T::RANGE[0], T::RANGE[1]);
+    let [zero, one] = [0.0, 1.0].map(Complex::from);
+    let pivots = [[large, large], [large, 0.25], [greatest, greatest], [greatest, 0.25]];
+    for (&size, parts) in SIZES[1..].iter().flat_map(|size| pivots.map(|parts| (size, parts))) {
+        // The absolute value is infinite if the parts are the greatest numbers.
+        let [first, second] = parts.map(|part| Complex::new(part, part));
+        let of = |[first, others, below]: [Complex<f64>; 3]| -> Wide {
+            Array2::from_shape_fn((size, size), |place| match place {
+                (0, 0) => first,
+                (1, 0) => below,
+                (row, column) if row == column => others,
+                _ => zero,
+            })
+        };
+        let column = |first: [Complex<f64>; 2]| -> Wide {
+            Array2::from_shape_fn((size, 1), |(row, _)| first.get(row).copied().unwrap_or(zero))
+        };
+        let run = |operator, a: &Wide, b: &Wide| {
+            alone::run(operator, &narrow::<T>(a).view(), &narrow::<T>(b).view()).unwrap()
+        };
+        let (a, x) = (of([first, second, second]), column([one, -one]).into_dyn());
+        let (lower, upper) = (Triangular::Lower, Triangular::Upper);
+        let found = run(Operator::SolveTriangular(lower), &a, &column([first, zero]));
+        assert_eq!(found[0], x, "{parts:?} of {size}");
+        let b = column([first - second, -second]);
+        let found = run(Operator::SolveTriangular(upper), &a.t().to_owned(), &b);
+        assert_eq!(found[0], x, "{parts:?} of {size}");
+        let a = of([first, second, first]);
+        let expected = [of([one, one, one]), of([first, second, zero])].map(Array2::into_dyn);
+        assert_eq!(run(Operator::Lu, &a, &a)[1..], expected, "{parts:?} of {size}");
+        if parts[0] == large {
+            let a = of([first, second, zero]);
+            let found = run(Operator::Solve, &a, &column([first, second]));
+            assert_eq!(found[0], column([one, one]).into_dyn(), "{parts:?} of {size}");
+            let [first, second] = parts.map(|part| Complex::new(0.5 / part, -0.5 / part));
+            let found = run(Operator::Inverse, &a, &a);
+            assert_eq!(found[0], of([first, second, zero]).into_dyn(), "{parts:?} of {size}");
+        }
+    }
+}
+
+#[test]
+fn complex_pivots_near_the_greatest() {
+    check_large_pivots::<Complex<f32>>();
+    check_large_pivots::<Complex<f64>>();
+}
+
+/// The reciprocals of some pivots are infinite. All results are exact.
+fn check_small_pivots<T: TestElement>() {
+    let small = T::RANGE[0] / 64.0;
+    for size in SIZES {
+        let triangles = [Triangular::Lower, Triangular::Upper].map(Operator::SolveTriangular);
+        let diagonal = |first: f64, last: f64| {
+            wide(size, size, |row, column| match row == column {
+                true if row == 0 => first,
+                true if row + 1 == size => last,
+                is_diagonal => f64::from(is_diagonal),
+            })
+        };
+        let (a, ones) = (diagonal(small, 1.0), wide(size, 3, |_, _| 1.0));
+        let b = narrow::<T>(&wide(size, 3, |row, _| if row == 0 { small } else { 1.0 }));
+        for operator in triangles {
+            let found = alone::run(operator, &narrow::<T>(&a).view(), &b.view()).unwrap();
+            assert_eq!(found[0], ones.clone().into_dyn(), "{operator:?} of {size}");
+        }
+        for operator in triangles.into_iter().chain([Operator::Solve, Operator::Inverse]) {
+            check::<T>(operator, &a, &ones, OUT_OF_RANGE);
+            if size > 1 {
+                check::<T>(operator, &diagonal(small, 0.0), &ones, "is singular");
+            }
+        }
+        // A tall matrix: no pivot depends on the last one.
+        let tall = |on: f64, below: f64| {
+            wide(size + 1, size, |row, column| match row.checked_sub(column) {
+                Some(0) if row + 1 == size => on,
+                Some(1) if row == size => below,
+                distance => f64::from(distance == Some(0)),
+            })
+        };
+        let a = narrow::<T>(&tall(small, small / 2.0));
+        let factors = alone::run(Operator::Lu, &a.view(), &a.view()).unwrap();
+        assert_eq!(factors[1], tall(1.0, 0.5).into_dyn(), "{size}");
+        let upper = wide(size, size, |row, column| match row == column {
+            true if row + 1 == size => small,
+            is_diagonal => f64::from(is_diagonal),
+        });
+        assert_eq!(factors[2], upper.into_dyn(), "{size}");
+    }
+}
+
+#[test]
+fn pivots_with_infinite_reciprocals() {
+    check_small_pivots::<f32>();
+    check_small_pivots::<f64>();
+    check_small_pivots::<Complex<f32>>();
+    check_small_pivots::<Complex<f64>>();
+}
+
+/// If these matrices are scaled, the second pivot becomes 0, but they are not singular.
+fn check_unequal_pivots<T: TestElement>() {
+    let large = 0.25 / T::RANGE[0];
+    for size in SIZES.into_iter().filter(|&size| size > 1) {
+        let of = |second: f64| {
+            wide(size, size, |row, column| match (row, column) {
+                (0, 0) => large,
+                (1, 1) => second,
+                _ => f64::from(row == column),
+            })
+        };
+        let b = wide(size, 3, |row, _| if row == 1 { large } else { 1.0 });
+        let triangles = [Triangular::Lower, Triangular::Upper].map(Operator::SolveTriangular);
+        for operator in triangles.into_iter().chain([Operator::Solve]) {
+            check::<T>(operator, &of(1.0 / large), &b, OUT_OF_RANGE);
+        }
+        check::<T>(Operator::Inverse, &of(T::RANGE[0] / 64.0), &b, OUT_OF_RANGE);
+    }
+}
+
+#[test]
+fn unequal_pivots() {
+    check_unequal_pivots::<f32>();
+    check_unequal_pivots::<f64>();
+    check_unequal_pivots::<Complex<f32>>();
+    check_unequal_pivots::<Complex<f64>>();
+}
+
+/// Three times the least positive number, times 2/3, is twice that number.
+fn check_least_pivots<T: TestElement>() {
+    let least = T::RANGE[0] * T::EPSILON;
+    for size in SIZES {
+        let a = narrow::<T>(&wide(size, size, |row, column| if row == column { 3.0 * least } else { 0.0 }));
+        let b = narrow::<T>(&wide(size, 3, |_, _| 2.0 * least));
+        for operator in [Operator::Solve, Operator::SolveTriangular(Triangular::Lower)] {
+            let found = alone::run(operator, &a.view(), &b.view()).unwrap();
+            // The reciprocal is rounded at most three times, and its product with `b` once, each
+            // time by at most `EPSILON / 2`.
+            let is_near = |x: &Complex<f64>| (*x - 2.0 / 3.0).norm() <= 2.0 * T::EPSILON;
+            assert!(found[0].iter().all(is_near), "{operator:?} of {size}: {:?}", found[0]);
+        }
+    }
+}
+
+#[test]
+fn least_pivots() {
+    check_least_pivots::<f32>();
+    check_least_pivots::<f64>();
+    check_least_pivots::<Complex<f32>>();
+    check_least_pivots::<Complex<f64>>();
 }
 
 #[test]

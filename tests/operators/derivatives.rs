@@ -15,7 +15,8 @@ use typed_dims::prelude::*;
 pub enum Derivative {
     /// The operator has a derivative.
     Yes,
-    /// The derivative is 0 wherever it exists: values are piecewise constant, or not floats.
+    /// The derivative is 0 wherever it exists: values are piecewise constant, or not floats. (Only
+    /// `heaviside` has another derivative at a point: 1 with respect to `y` where `x` is 0.)
     Zero,
     /// The library refuses to differentiate the operator. The error names the operation.
     None { operation: &'static str, reason: &'static str },

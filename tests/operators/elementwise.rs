@@ -250,7 +250,7 @@ mod mixed {
     use typed_dims::prelude::*;
 
     crate::operators! {
-        /// `if c { x } else { y }`; indices in `x` and `y` are only checked where the element is selected, except in calls of recorded programs
+        /// `if c { x } else { y }`; if `x` or `y` looks up elements by index, an index is checked only where its element is selected, except in calls to recorded programs
         select [f32 i32] (c: bool [I J], x: T [I], y: T [J K]) -> [I J K],
             call: select(c, x, y),
             loops: build(&[c.shape()[0], c.shape()[1], y.shape()[1]], |at| {

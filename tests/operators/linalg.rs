@@ -129,7 +129,7 @@ crate::operators! {
         loops: fold(x, 1, |x| x.iter().fold(0.0, |max: T, x| max.max(x.abs()))),
         along: [J], keep: [J],
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_norm_p(J, f32::INFINITY)
-            => "`norm` over dim `J` = 0 has no elements to choose from"],
+            => "`norm_p` over dim `J` = 0 has no elements to choose from"],
         names: "linalg.vector_norm(ord=inf)" "numpy.linalg.norm(ord=inf)" "linalg.norm(ord=inf)";
     /// The number of elements that are not 0
     norm_zero [f32 f64 f16] (x: T [I J] in Ties) -> [I],

@@ -13,7 +13,7 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and have the dims of the predictions. Those of `cross_entropy`, `cross_entropy_with` and `nll_loss` lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
+        about: "There is one loss for each prediction: reduce the losses with `.mean(B)` or `.sum(B)`. Elementwise losses are lazy, and have the dims of the predictions. The losses of `cross_entropy`, `cross_entropy_with` and `nll_loss` lack the dim of the classes. Targets must not have dims that the losses lack; they can have fewer.",
         operators,
     }
 }
@@ -50,7 +50,7 @@ mod elements {
         /// `huber_loss` with `delta = beta`, divided by `beta`; `l1_loss` if `beta` is 0
         smooth_l1_loss [f32 f64 f16] (x, y), x.smooth_l1_loss(y, of(0.5)), { let d = (x - y).abs(); if d < 0.5 { d * d } else { d - 0.25 } },
             "nn.functional.smooth_l1_loss(reduction='none')" "";
-        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, where each logarithm is at least -100
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, with each logarithm clamped to at least -100
         bce_loss [f32 f64 f16] (x in Share, y in Share), x.bce_loss(y), -(y * x.ln() + (1.0 - y) * (1.0 - x).ln()),
             "nn.functional.binary_cross_entropy(reduction='none')" "";
         /// `ln(1 + e^x) - x * y`: `bce_loss` of `sigmoid(x)`, without the limit on the logarithms

@@ -164,7 +164,7 @@ crate::operators! {
         along: [C H W P Q], keep: [H W P Q],
         errors: [
             try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().stride((1, 2)))
-                => "2 numbers for the stride of 1 dim",
+                => "the stride has 2 numbers, but there is 1 dim",
         ],
         names: "nn.functional.conv2d" "lax.conv_general_dilated" "scipy.signal.correlate2d";
     /// A convolution along three dims
@@ -337,7 +337,7 @@ crate::operators! {
             (normal * f64::from(gain[[at[1]]]) + f64::from(bias[[at[2]]])) as T
         }),
         along: [C H], keep: [],
-        errors: [image().at((C, H)).try_layer_norm_affine(C, f32::NAN, 1.0, 0.0) => "`layer_norm` with the epsilon NaN: it must be 0 or more"],
+        errors: [image().at((C, H)).try_layer_norm_affine(C, f32::NAN, 1.0, 0.0) => "`layer_norm_affine` with the epsilon NaN: it must be 0 or more"],
         names: "nn.functional.layer_norm(weight, bias)" "" "";
     /// `x / sqrt(mean of x^2 + eps)` over dims
     rms_norm [f32 f64 f16] (x: T [B C]) -> [C B],
@@ -362,7 +362,7 @@ crate::operators! {
         }),
         along: [C H], keep: [C],
         errors: [
-            image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4",
+            image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "dim `C` of size 4 cannot be split into 3 equal groups",
             image().at((C, H)).try_group_norm(C, 2, H, -1.0) => "`group_norm` with the epsilon -1.0: it must be 0 or more",
         ],
         names: "nn.functional.group_norm" "" "";

@@ -11,7 +11,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",
-        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy; the others run immediately. In `take`, an index that is out of range is an error when its element is read; calls of recorded programs check all indices. \
+        about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy; the others run immediately. In `take`, an index that is out of range is an error when its element is read; calls to recorded programs check all indices. \
                 The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs.",
         operators: entries(),
     }

@@ -196,6 +196,36 @@ fn a_later_parameter_counts_from_its_own_first_step() {
     assert!((value[2].view().order(Row)[0] - (0.7 - 0.1)).abs() < 1e-7);
 }
 
+/// Also if there was no parameter before, or none was left.
+#[test]
+fn the_first_parameter_of_a_list_counts_from_its_own_first_step() {
+    use typed_dims::optim::checkpoint::{Checkpoint, Saved};
+
+    let of = |len: usize| vec![ones::<f64, _>(Row.of(2)); len];
+    let take_its_first_step = |optimizer: &mut Adam<Vec<Tensor<f64, (Row,)>>>| {
+        let (mut value, before) = (of(1), optimizer.steps());
+        optimizer.step(&mut value, &of(1));
+        assert_eq!((optimizer.steps(), optimizer.state().steps_of("0")), (before + 1, 1));
+        assert!((value[0].view().order(Row)[0] - (1.0 - 0.1)).abs() < 1e-7);
+    };
+    let mut optimizer = Adam::new(0.1);
+    (0..3).for_each(|_| optimizer.step(&mut of(0), &of(0)));
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("adam", &optimizer).unwrap();
+    take_its_first_step(&mut optimizer);
+    optimizer.step(&mut of(0), &of(0));
+    take_its_first_step(&mut optimizer);
+
+    let mut resumed = Adam::new(0.1);
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    saved.load_optimizer("adam", &mut resumed, &of(0)).unwrap();
+    take_its_first_step(&mut resumed);
+    // `restore` sets the number of steps of all parameters.
+    resumed.state_mut().restore(7);
+    resumed.step(&mut of(1), &of(1));
+    assert_eq!(resumed.state().steps_of("0"), 8);
+}
+
 /// The state of a removed parameter is dropped: a new parameter of that name starts at step 0.
 #[test]
 fn the_state_of_a_parameter_that_is_gone_is_dropped() {
@@ -472,6 +502,24 @@ fn steps_are_counted_up_to_the_largest_number() {
     last(RAdam::new(Schedule::multi_step(0.1, &[3, 5], 0.1)));
     last(Adafactor::new(Schedule::constant(0.1)).min_dim_size_to_factor(2).momentum(0.9));
     last(Lamb::new(Schedule::polynomial(0.1, 0.01, 10, 2.0)));
+}
+
+#[test]
+fn a_tiny_momentum_decay_is_almost_none() {
+    let after = |decay: f64| {
+        let mut optimizer = NAdam::new(0.03).momentum_decay(decay);
+        let mut p = first::<f64>();
+        for step in 1..=20 {
+            optimizer.step(&mut p, &matrix(|at| noise(at, step)));
+        }
+        elements(&p)
+    };
+    // Up to step 21, the momenta differ by less than the decay from those without decay.
+    for decay in [f64::MIN_POSITIVE, 1e-200, 1e-50, 1e-16, 1e-14, 1e-12] {
+        for (found, expected) in pairs(after(decay), after(0.0)) {
+            assert!((found - expected).abs() < 1e-10, "{decay}: {found} instead of {expected}");
+        }
+    }
 }
 
 /// Compares optimizers with those of PyTorch.

@@ -317,6 +317,42 @@ fn results_whose_positions_share_elements_are_refused() {
     }
 }
 
+/// A stride of an axis with at most one element reaches no other element, but sums of such strides
+/// could overflow.
+#[test]
+fn results_with_large_strides_are_refused() {
+    for rows in [0, 1] {
+        let x: Floats = zeros((Batch.of(rows), Width.of(6)));
+        let program = record(|x: &Floats| (x * 2.0).eval(), &x).expect("the function can be recorded");
+        let mut value = written(&program);
+        let restore = |value: &Value| restored::<&Floats, _>(value.clone(), &x).err();
+        assert_eq!(restore(&value), None);
+        let mut found = Vec::new();
+        places(&value, &mut String::new(), &|value| value.get("strides").is_some(), &mut found);
+        let result = found.iter().find(|path| path.contains("/results/")).expect("there is a result");
+        value.pointer_mut(result).expect("the pointer is valid")["strides"][0] = isize::MAX.into();
+        let error = restore(&value).expect("the stride is too large");
+        assert!(error.contains("a result has elements that no step computes"), "{error}");
+    }
+}
+
+/// The strides of a state without elements are products that may wrap.
+#[test]
+fn empty_states_may_have_large_strides() {
+    let (w, mut adam): (Floats, _) = (zeros((Batch.of(0), Width.of(6))), Adam::new(0.1));
+    adam.prepare(&w);
+    let program = record(|adam: &Adam<Floats>| adam.clone(), &adam).expect("the function can be recorded");
+    let mut value = written(&program);
+    let results = value["content"]["results"].as_array_mut().expect("results are a list");
+    for own in results.iter_mut().filter(|own| own["state"].is_array()) {
+        own["strides"] = vec![isize::MAX / 4].into();
+    }
+    let program = restored::<&Adam<Floats>, _>(value, &adam).expect("the strides are near enough");
+    let engine = program.to_engine().expect("engines can run the program");
+    let states = engine.results.iter().filter(|own| own.tensor.sizes() == [0, 6]);
+    assert!(states.map(|own| own.strides[1]).eq([isize::MAX / 4; 2]));
+}
+
 #[test]
 fn lookups() {
     type Table = Tensor<f32, (Word, Width)>;

@@ -108,6 +108,21 @@ fn on(threads: usize, f: impl FnOnce() + Send) {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("the threads start").install(f);
 }
 
+/// There are more maps than fit into one group.
+#[test]
+fn of_thousands_of_maps() {
+    let added = |x: &Matrix| {
+        let mut sum: Line = ones(Column.of(3));
+        for row in 0..x.size(Row) {
+            sum = (sum + x.view().index(Row, row)).eval();
+        }
+        sum
+    };
+    let x: Matrix = randn((Row.of(5000), Column.of(3)), 1);
+    let program = record(added, &x).expect("the function can be recorded");
+    assert_eq!(program.call(&x), added(&x));
+}
+
 #[test]
 fn of_small_matrices() {
     for seed in 0..60 {

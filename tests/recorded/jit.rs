@@ -8,7 +8,7 @@ use typed_dims::nn::attention::MultiHeadAttention;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::nn::rope::Rope;
-use typed_dims::optim::{Adam, Optimizer};
+use typed_dims::optim::{Adafactor, Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
 
@@ -103,6 +103,45 @@ fn axes_have_the_memory_order_of_the_function() {
             assert!((next - expected).abs().max((In, Out)).order(()) < 1e-6);
         }
     }
+}
+
+/// Programs take the state of an optimizer as lines of elements, which may have equal lengths for
+/// parameters of other sizes.
+#[test]
+fn states_have_the_axes_of_the_function() {
+    let prepared = |rows, columns| -> (Data, Adam<Data>) {
+        let (w, mut adam): (Data, _) = (ones((Row.of(rows), In.of(columns))), Adam::new(0.1));
+        adam.prepare(&w);
+        (w, adam)
+    };
+    let same = jit::<&Adam<Data>, _>(|adam| adam.clone());
+    for (rows, columns) in [(2, 3), (3, 2), (2, 3)] {
+        let (mut w, adam) = prepared(rows, columns);
+        let gradient = w.clone();
+        same.call(&adam).step(&mut w, &gradient);
+    }
+    assert_eq!(same.programs(), 2);
+    let program = record(|adam: &Adam<Data>| adam.clone(), &prepared(2, 3).1);
+    let program = program.expect("the function can be recorded");
+    let error = program.try_call(&prepared(3, 2).1).expect_err("the axes differ").to_string();
+    let expected = "has dims `Row` = 3, `In` = 2, but the program was recorded for dims `Row` = 2, `In` = 3";
+    assert!(error.ends_with(expected), "{error}");
+
+    // A moment of Adafactor lacks the largest dim. So here, the moments have the same sizes, but
+    // other dims.
+    let prepared = |rows, columns| -> (Data, Adafactor<Data>) {
+        let w: Data = ones((Row.of(rows), In.of(columns)));
+        let mut adafactor = Adafactor::new(0.1).min_dim_size_to_factor(2);
+        adafactor.prepare(&w);
+        (w, adafactor)
+    };
+    let same = jit::<&Adafactor<Data>, _>(|adafactor| adafactor.clone());
+    for (rows, columns) in [(2, 3), (3, 2)] {
+        let (mut w, adafactor) = prepared(rows, columns);
+        let gradient = w.clone();
+        same.call(&adafactor).step(&mut w, &gradient);
+    }
+    assert_eq!(same.programs(), 2);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::bits::support::assert_same;
 use crate::reloaded;
+use std::cell::OnceCell;
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::clip_by_global_norm;
@@ -100,6 +101,338 @@ fn sizes_add_up() {
     for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
         let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
         assert_eq!(program.call(&x), f(&x), "`Row` = {rows}, `Col` = {columns}");
+    }
+}
+
+#[test]
+fn elements_around_parts_need_not_be_zeros() {
+    let f = |x: &Matrix| {
+        let last: Matrix = full((Row.of(1), Col.of(x.size(Col))), 2.5);
+        (x.view().pad(Row, 1, 0, Pad::Constant(-1.5)), concat(Row, [x.clone(), last]))
+    };
+    let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+    let program = reloaded(&program, &f(&ones((Row.of(2), Col.of(2)))));
+    for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
+        let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
+        assert_eq!(program.call(&x), f(&x), "`Row` = {rows}, `Col` = {columns}");
+    }
+}
+
+/// The gradients read `1 / (rows * columns)` and products of it: as a number, and as the elements
+/// of a tensor.
+#[test]
+fn means_over_several_dims_have_gradients() {
+    let functions: [fn(&Matrix) -> Matrix; 4] = [
+        |x| grad(|x: &Matrix| x.square().mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| x.square().eval().mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| (x.square() * 0.1).mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| (x.square() * 3.0).eval().mean(Row).mean(Col), x),
+    ];
+    for (at, f) in functions.into_iter().enumerate() {
+        let fixed = record(f, spec((dynamic(Row), Col.of(3)))).expect("the function can be recorded");
+        let open = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        for rows in [1, 5, 40] {
+            let x: Matrix = randn((Row.of(rows), Col.of(3)), 1);
+            for program in [&fixed, &open] {
+                let difference = (program.call(&x) - f(&x)).abs().max((Row, Col)).order(());
+                assert!(difference < 1e-6, "function {at}, `Row` = {rows}: {difference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn captured_tensors_of_equal_elements_follow_sizes() {
+    let weighted = |x: &Matrix| {
+        let rows = x.size(Row);
+        let shares: Tensor<f32, (Row,)> = full(Row.of(rows), 3.0 / rows as f32);
+        (x * &shares).sum(Row)
+    };
+    let program = record(weighted, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let program = reloaded(&program, &ones(Col.of(2)));
+    for rows in [1, 7, 300] {
+        let x: Matrix = randn((Row.of(rows), Col.of(2)), 1);
+        let difference = (program.call(&x) - weighted(&x)).abs().max(Col).order(());
+        assert!(difference < 1e-5, "`Row` = {rows}: {difference}");
+    }
+    type Doubles = Tensor<f64, (Row, Col)>;
+    let weighted = |x: &Doubles| {
+        let rows = x.size(Row);
+        let shares: Tensor<f64, (Row,)> = full(Row.of(rows), 3.0 / rows as f64);
+        (x * &shares).sum(Row)
+    };
+    let program = record(weighted, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let program = reloaded(&program, &ones(Col.of(2)));
+    for rows in [1, 7, 300] {
+        let x: Doubles = randn((Row.of(rows), Col.of(2)), 1);
+        let difference = (program.call(&x) - weighted(&x)).abs().max(Col).order(());
+        assert!(difference < 1e-13, "`Row` = {rows}: {difference}");
+    }
+}
+
+/// At large sizes, these numbers are almost `1 / rows`.
+#[test]
+fn numbers_that_are_almost_fractions_are_refused() {
+    type Doubles = Tensor<f64, (Row, Col)>;
+    let error = |error: Option<DimError>| error.expect("an error").to_string();
+    let shifted = |x: &Matrix| (x.view().sum(Row) * (1.0 / (x.size(Row) as f32 + 0.01))).eval();
+    let refused = error(record(shifted, spec((dynamic(Row), Col.of(2)))).err());
+    assert!(refused.contains("depends on the size of `Row`"), "{refused}");
+    let curved = |x: &Doubles| (x.view().sum(Row) * (1.0 / x.size(Row) as f64).sin()).eval();
+    let refused = error(record(curved, spec((dynamic(Row), Col.of(2)))).err());
+    assert!(refused.contains("depends on the size of `Row`"), "{refused}");
+    // The same numbers as elements of tensors.
+    let shifted = |x: &Matrix| {
+        let rows = x.size(Row);
+        let shares: Tensor<f32, (Row,)> = full(Row.of(rows), 1.0 / (rows as f32 + 0.01));
+        (x * &shares).sum(Row)
+    };
+    let refused = error(record(shifted, spec((dynamic(Row), Col.of(2)))).err());
+    assert!(refused.contains("constants for other sizes of `Row`"), "{refused}");
+    let curved = |x: &Doubles| {
+        let rows = x.size(Row);
+        let shares: Tensor<f64, (Row,)> = full(Row.of(rows), (1.0 / rows as f64).sin());
+        (x * &shares).sum(Row)
+    };
+    let refused = error(record(curved, spec((dynamic(Row), Col.of(2)))).err());
+    assert!(refused.contains("constants for other sizes of `Row`"), "{refused}");
+    // In half precision, the elements do not tell which number they are.
+    macro_rules! of_halves {
+        ($($half:ty)*) => {$({
+            let weighted = |x: &Tensor<$half, (Row, Col)>| {
+                let rows = x.size(Row);
+                let shares: Tensor<$half, (Row,)> = full(Row.of(rows), <$half>::from_f32(rows as f32));
+                (x * &shares).sum(Row)
+            };
+            let refused = error(record(weighted, spec((dynamic(Row), Col.of(2)))).err());
+            assert!(refused.contains("constants for other sizes of `Row`"), "{refused}");
+        })*};
+    }
+    of_halves!(half::f16 half::bf16);
+}
+
+/// A program is recorded at some of these sizes.
+#[test]
+fn sizes_of_recordings_are_ordinary_sizes() {
+    let sums = |x: &Matrix| x.view().sum(Col);
+    let x: Matrix = ones((Row.of(3), Col.of(2)));
+    let program = record(sums, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    assert_eq!(program.call(&x), sums(&x));
+    let made = || -> Matrix { zeros((dynamic(Row), Col.of(2))) };
+    let program = record(sums, spec(made)).expect("the function can be recorded");
+    assert_eq!(program.call(&x), sums(&x));
+    for rows in 499..800 {
+        let program = record(sums, spec((Row.of(rows), Col.of(2)))).expect("the function can be recorded");
+        assert!(program.try_call(&x).is_err(), "`Row` = {rows}");
+    }
+}
+
+#[test]
+fn dynamic_outside_of_the_argument_of_spec_is_named() {
+    let text = |run: &dyn Fn()| {
+        let payload = crate::caught(run).expect_err("a panic");
+        payload.downcast_ref::<String>().expect("the message is text").clone()
+    };
+    let sums = |x: &Matrix| x.view().sum(Col);
+    let rows = dynamic(Row);
+    let before = text(&|| {
+        let made = || -> Matrix { zeros((rows, Col.of(2))) };
+        drop(record(sums, spec(made)));
+    });
+    let added = |x: &Matrix| {
+        let more: Matrix = zeros((dynamic(Row), Col.of(2)));
+        (x + more).eval()
+    };
+    let within = text(&|| drop(record(added, spec((dynamic(Row), Col.of(2))))));
+    for error in [before, within] {
+        assert!(error.contains("call `dynamic(Row)` in the argument of `spec`"), "{error}");
+    }
+}
+
+/// At these sizes, the function itself would refuse to read these positions. Most of them are
+/// elements of other rows.
+#[test]
+fn positions_beyond_the_end_of_an_axis_are_refused() {
+    type Line = Tensor<f32, (Row,)>;
+    let x = |rows: usize, columns: usize| -> Matrix { randn((Row.of(rows), Col.of(columns)), 1) };
+    let functions: [(fn(&Matrix) -> Line, usize, &str); 6] = [
+        (|x| x.view().slice(Row, 0..2).slice(Col, 0..10).sum(Col), 10, "positions 0..10 of dim `Col`"),
+        (|x| x.view().slice(Row, 0..2).slice(Col, -3..).sum(Col), 3, "positions -1..2 of dim `Col`"),
+        (|x| x.view().slice(Row, 0..2).index(Col, 5).eval(), 6, "positions 5..6 of dim `Col`"),
+        (|x| x.lookup(Col, Feat.of(4) + 3).slice(Row, 0..2).sum(Feat), 7, "positions 3..7 of dim `Col`"),
+        (
+            |x| {
+                let ids: Tensor<usize, (Feat,)> = from_vec(Feat.of(2), vec![0, 5]);
+                x.take(Col, &ids).slice(Row, 0..2).sum(Feat)
+            },
+            6,
+            "positions 5..6 of dim `Col`",
+        ),
+        (
+            |x| x.unfold(Col, Key.of(3), 1, 1).slice(Row, 0..2).sum((Col, Key)),
+            3,
+            "a window along dim `Col` needs at least 3 elements",
+        ),
+    ];
+    for (at, (f, least, expected)) in functions.into_iter().enumerate() {
+        let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        let program = reloaded(&program, &f(&x(2, 10)));
+        for (rows, columns) in [(50, least), (2, least), (7, 30)] {
+            let found = program.call(&x(rows, columns));
+            let difference = (found - f(&x(rows, columns))).abs().max(Row).order(());
+            assert!(difference < 1e-5, "function {at}, `Row` = {rows}, `Col` = {columns}: {difference}");
+        }
+        let error = program.try_call(&x(50, least - 1)).expect_err("an error").to_string();
+        let size = format!(" {} if dims `Row` = 50", least - 1);
+        assert!(error.contains(expected) && error.contains(&size), "function {at}: {error}");
+        let error = program.try_call(&x(1, 30)).expect_err("an error").to_string();
+        assert!(error.contains("positions 0..2 of dim `Row`, which has size 1"), "function {at}: {error}");
+    }
+    let moments = |x: &Matrix| x.batch_norm(Row, 1e-5).var;
+    let program = record(moments, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    assert!(program.try_call(&x(2, 2)).is_ok());
+    let error = program.try_call(&x(1, 2)).expect_err("an error").to_string();
+    let expected =
+        "each channel of `batch_norm` over `Row` needs at least 2 elements, but has 1 if dim `Row` = 1";
+    assert_eq!(error, expected);
+}
+
+/// Positions from the end move among the others when the size changes, so a range around all of them
+/// does not tell whether each is within the axis.
+#[test]
+fn each_position_of_a_table_is_checked() {
+    let x = |columns: usize| -> Matrix { randn((Row.of(4), Col.of(columns)), 1) };
+    for (ids, least) in [(vec![0, 5, -1], 6), (vec![2, -3], 3)] {
+        let ids: Tensor<i64, (Feat,)> = from_vec(Feat.of(ids.len()), ids);
+        let f = |x: &Matrix| x.take(Col, (&ids).from_end(x.size(Col))).slice(Row, 0..2).eval();
+        let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        let program = reloaded(&program, &f(&x(6)));
+        for columns in [least, 6, 30] {
+            assert_eq!(program.call(&x(columns)), f(&x(columns)), "`Col` = {columns}");
+        }
+        let error = program.try_call(&x(least - 1)).expect_err("an error").to_string();
+        assert!(error.contains(&format!("of dim `Col`, which has size {}", least - 1)), "{error}");
+    }
+}
+
+/// The recorded diagonal has the length of the shorter axis. At these sizes, the other one is shorter.
+#[test]
+fn diagonals_beyond_the_end_of_an_axis_are_refused() {
+    type Cube = Tensor<f32, (Seq, Row, Col)>;
+    let x = |rows: usize| -> Cube { randn((Seq.of(4), Row.of(rows), Col.of(5)), 1) };
+    let open = || spec((Seq.of(4), dynamic(Row), Col.of(5)));
+    let below = |x: &Cube| x.view().index(Seq, 0).diagonal(Row, Col, -1).eval();
+    let program = record(below, open()).expect("the function can be recorded");
+    for rows in [6, 9] {
+        assert_eq!(program.call(&x(rows)), below(&x(rows)), "`Row` = {rows}");
+    }
+    let error = program.try_call(&x(5)).expect_err("an error").to_string();
+    let expected = "reads positions 1..6 of dim `Row`, which has size 5 if dim `Row` = 5";
+    assert!(error.contains(expected), "{error}");
+    let trace = |x: &Cube| x.view().index(Seq, 0).trace(Row, Col);
+    let program = record(trace, open()).expect("the function can be recorded");
+    for rows in [5, 9] {
+        let difference = (program.call(&x(rows)) - trace(&x(rows))).abs().order(());
+        assert!(difference < 1e-5, "`Row` = {rows}: {difference}");
+    }
+    let error = program.try_call(&x(3)).expect_err("an error").to_string();
+    let expected = "reads positions 0..5 of dim `Row`, which has size 3 if dim `Row` = 3";
+    assert!(error.contains(expected), "{error}");
+}
+
+/// At these sizes, the window is larger than the padded dim, or the padding leaves nothing.
+#[test]
+fn sizes_too_small_for_windows_are_refused() {
+    let x = |rows: usize| -> Matrix { randn((Row.of(rows), Col.of(2)), 1) };
+    let weight = |len: usize| -> Tensor<f32, (Key,)> { randn(Key.of(len), 2) };
+    let (five, three) = (weight(5), weight(3));
+    let convolved = |x: &Matrix| conv(x, &five, (), Row, Key, &Window::new().padding(1));
+    let program = record(convolved, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [3, 9] {
+        let difference = (program.call(&x(rows)) - convolved(&x(rows))).abs().max((Row, Col)).order(());
+        assert!(difference < 1e-5, "`Row` = {rows}: {difference}");
+    }
+    let error = program.try_call(&x(2)).expect_err("an error").to_string();
+    assert_eq!(error, "a window along dim `Row` needs at least 5 elements, but has 4 if dim `Row` = 2");
+    let spread = |x: &Matrix| conv_transpose(x, &three, (), Row, Key, &Window::new().padding(2));
+    let program = record(spread, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [3, 9] {
+        let difference = (program.call(&x(rows)) - spread(&x(rows))).abs().max((Row, Col)).order(());
+        assert!(difference < 1e-5, "`Row` = {rows}: {difference}");
+    }
+    let error = program.try_call(&x(2)).expect_err("an error").to_string();
+    assert!(error.ends_with("needs at least 5 elements, but has 4 if dim `Row` = 2"), "{error}");
+}
+
+#[test]
+fn pieces_and_gradients_read_positions() {
+    let x = |rows: usize| -> Matrix { randn((Row.of(rows), Col.of(2)), 1) };
+    let rest = |x: &Matrix| x.split(Row, &[2, x.size(Row) - 2]).swap_remove(1).eval();
+    let program = record(rest, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    assert_eq!(program.call(&x(3)), rest(&x(3)));
+    let error = program.try_call(&x(1)).expect_err("an error").to_string();
+    assert!(error.contains("positions 0..2 of dim `Row`, which has size 1"), "{error}");
+    let slope = |x: &Matrix| grad(|x: &Matrix| x.view().slice(Row, 0..3).square().sum((Row, Col)), x);
+    let program = record(slope, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [4, 9] {
+        assert_eq!(program.call(&x(rows)), slope(&x(rows)), "`Row` = {rows}");
+    }
+    let error = program.try_call(&x(2)).expect_err("an error").to_string();
+    assert!(error.contains("positions 0..3 of dim `Row`, which has size 2"), "{error}");
+}
+
+/// Only the first call of the function reads the table.
+#[test]
+fn tensors_that_are_computed_once_can_be_used() {
+    let cached: OnceCell<Tensor<f32, (Col,)>> = OnceCell::new();
+    let f = |x: &Matrix| {
+        let own = cached.get_or_init(|| {
+            let table: Tensor<f32, (Feat, Col)> = ones((Feat.of(3), Col.of(2)));
+            table.view().index(Feat, 1).eval()
+        });
+        (x.view().slice(Row, 0..2) * own).eval()
+    };
+    let program = record(f, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let x = |rows: usize| -> Matrix { randn((Row.of(rows), Col.of(2)), 1) };
+    assert_eq!(program.call(&x(3)), f(&x(3)));
+    assert!(program.try_call(&x(1)).is_err());
+}
+
+#[test]
+fn a_panic_leaves_no_positions() {
+    let fails = |x: &Matrix| -> Matrix {
+        let _rows = x.view().slice(Row, 0..7);
+        panic!("there is no result")
+    };
+    assert!(crate::caught(|| drop(record(fails, spec((dynamic(Row), Col.of(2)))))).is_err());
+    let first = |x: &Matrix| x.view().slice(Row, 0..2).eval();
+    let program = record(first, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let x: Matrix = randn((Row.of(2), Col.of(2)), 1);
+    assert_eq!(program.call(&x), first(&x));
+}
+
+/// At these sizes, steps would read elements that do not exist, or have results of other shapes.
+#[test]
+fn sizes_for_which_steps_are_wrong_are_refused() {
+    let x = |rows: usize| -> Matrix { ones((Row.of(rows), Col.of(2))) };
+    let first = |x: &Matrix| x.view().slice(Row, 0..10).sum(Row);
+    let program = record(first, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    assert_eq!(program.call(&x(10)), first(&x(10)));
+    let error = program.try_call(&x(9)).expect_err("an error").to_string();
+    let expected =
+        "the recorded function reads positions 0..10 of dim `Row`, which has size 9 if dim `Row` = 9";
+    assert_eq!(error, expected);
+    let first = |x: &Matrix| x.view().slice(Row, 0..10).eval();
+    let program = record(first, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    assert_eq!(program.try_call(&x(9)).expect_err("an error").to_string(), expected);
+    #[cfg(feature = "linalg")]
+    {
+        let factors = |x: &Matrix| x.view().qr(Row, Col, Key);
+        let program = record(factors, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+        let drawn: Matrix = randn((Row.of(5), Col.of(2)), 1);
+        assert_eq!(program.call(&drawn), factors(&drawn));
+        let error = program.try_call(&x(1)).expect_err("an error").to_string();
+        assert!(error.contains("the step `qr(") && error.contains("dim `Row` = 1"), "{error}");
     }
 }
 

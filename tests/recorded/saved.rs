@@ -4,9 +4,9 @@ use crate::reload::reloaded;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
 use typed_dims::operators::custom::Derivative;
-use typed_dims::optim::{AdamW, Optimizer, Schedule, clip_by_global_norm};
+use typed_dims::optim::{Adam, AdamW, Optimizer, Schedule, clip_by_global_norm};
 use typed_dims::prelude::*;
-use typed_dims::program::{Program, record};
+use typed_dims::program::{Program, SavedProgram, record};
 
 dims! {
     struct Row;
@@ -33,6 +33,16 @@ fn a_program_is_loaded_with_its_result() {
     assert_eq!(loaded.call(&matrix(2)), f(&matrix(2)));
     assert_eq!(loaded.to_string(), program.to_string());
     assert_eq!(loaded.to_svg(), program.to_svg());
+    // Numbers of the listing are not checked.
+    let mut value: serde_json::Value = serde_json::from_str(&text).expect("the text is JSON");
+    let steps = value["listing"]["steps"].as_array_mut().expect("the program has steps");
+    assert!(steps.len() > 1);
+    for step in steps {
+        step["value"]["bytes"] = usize::MAX.into();
+        step["operations"] = usize::MAX.into();
+    }
+    let loaded: Program<&Matrix, Both> = serde_json::from_value(value).expect("the program can be read");
+    assert!(loaded.to_svg().contains(&format!("{0} bytes written, {0} operations", usize::MAX)));
     // Formats may omit the names of fields.
     let bytes = postcard::to_allocvec(&program).expect("the program can be written");
     let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("the program can be read");
@@ -92,6 +102,58 @@ fn a_training_step_is_loaded() {
     let saved = program.to_saved().expect("the program can be saved");
     let error = saved.restore::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(&((net, adam), like.1));
     assert!(error.err().expect("the rate differs").to_string().contains("of the saved result is"));
+}
+
+#[test]
+fn a_loaded_program_has_the_axes_of_states() {
+    type State = (Matrix, Adam<Matrix>);
+    let state = |rows, columns| -> State {
+        let (w, mut adam): (Matrix, _) = (ones((Row.of(rows), Col.of(columns))), Adam::new(0.1));
+        adam.prepare(&w);
+        (w, adam)
+    };
+    let step = |(mut w, mut adam): State| -> State {
+        let gradient = w.clone();
+        adam.step(&mut w, &gradient);
+        (w, adam)
+    };
+    let program = record(step, state(4, 3)).expect("the function can be recorded");
+    let like = step(state(4, 3));
+    let loaded = reloaded(&program, &like);
+    let sizes = |program: &Program<State, State>| -> Vec<Vec<usize>> {
+        let engine = program.to_engine().expect("engines can run the program");
+        engine.inputs.iter().map(|own| own.tensor.sizes()).collect()
+    };
+    assert!(sizes(&loaded).contains(&vec![4, 3]));
+    assert_eq!(sizes(&loaded), sizes(&program));
+    // The state of other parameters, with as many elements.
+    for program in [&program, &loaded] {
+        let error = program.try_call((state(4, 3).0, state(3, 4).1)).expect_err("the sizes differ");
+        let error = error.to_string();
+        let expected =
+            "has dims `Row` = 3, `Col` = 4, but the program was recorded for dims `Row` = 4, `Col` = 3";
+        assert!(error.ends_with(expected), "{error}");
+    }
+    let saved = program.to_saved().expect("the program can be saved");
+    let other = (step(state(4, 3)).0, step(state(3, 4)).1);
+    let error = saved.restore::<State, State>(&other).err().expect("the sizes differ").to_string();
+    assert!(error.contains("dims and sizes of the given value"), "{error}");
+    // Data without the axes of states does not fit any state.
+    let without = |tensors: &str| -> Result<Program<State, State>, DimError> {
+        let mut value = serde_json::to_value(&saved).expect("the program can be written");
+        for own in value["content"][tensors].as_array_mut().expect("tensors are a list") {
+            let fields = own.as_object_mut().expect("a tensor has fields");
+            fields.remove("state").expect("this is one of the fields");
+        }
+        let read: SavedProgram = serde_json::from_value(value).expect("the program can be read");
+        read.restore(&like)
+    };
+    let error = without("results").err().expect("the axes are unknown").to_string();
+    assert!(error.contains("dims and sizes of the given value"), "{error}");
+    let program = without("inputs").expect("inputs are only checked in a call");
+    let error = program.try_call(state(4, 3)).expect_err("the axes are unknown").to_string();
+    let expected = "has dims `Row` = 4, `Col` = 3, but the program was recorded for dim `..` = 12";
+    assert!(error.ends_with(expected), "{error}");
 }
 
 #[test]

@@ -1007,6 +1007,208 @@ mod results {
     }
 
     #[batched]
+    #[rustfmt::skip]
+    fn returned(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        return x * 2.0
+    }
+
+    #[batched]
+    fn returned_in_a_loop(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        let mut round = 0;
+        loop {
+            round += 1;
+            if round == n {
+                return x * round as f32;
+            }
+        }
+    }
+
+    #[batched]
+    fn unreachable_after(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        if n > 0 {
+            return x * n as f32;
+        }
+        std::unreachable!()
+    }
+
+    #[batched]
+    fn returned_by_an_if(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        if n > 1 {
+            return x * n as f32;
+        } else if n == 1 {
+            return x * 3.0;
+        } else {
+            unreachable! { "there is a number" }
+        }
+    }
+
+    #[batched]
+    fn returned_by_a_match(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        match n {
+            0 => return x * 3.0,
+            1 => {
+                return x * 4.0;
+            }
+            _ => return x * n as f32,
+        }
+    }
+
+    #[batched]
+    fn returned_by_a_block(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        {
+            return x * 2.0;
+        }
+    }
+
+    #[batched]
+    fn returned_after_an_inner_loop(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        let mut sum = 0;
+        loop {
+            for step in 1..=n {
+                if step == 2 {
+                    break;
+                }
+                sum += step;
+            }
+            if sum == n {
+                return x * sum as f32;
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_may_have_no_value_at_its_end() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        for found in [
+            returned(&x),
+            returned_in_a_loop(&x, 2),
+            unreachable_after(&x, 2),
+            returned_by_an_if(&x, 2),
+            returned_by_a_match(&x, 2),
+            returned_by_a_block(&x),
+            returned_after_an_inner_loop(&x, 2),
+        ] {
+            assert_eq!(found.order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+        }
+    }
+
+    #[batched]
+    fn nothing_or_returned(x: &Tensor<f32, (Feat,)>, n: usize) -> Option<Tensor<f32, (Feat,)>> {
+        match n {
+            0 => None,
+            _ => return Some(x * n as f32),
+        }
+    }
+
+    #[batched]
+    fn out_of_an_inner_loop(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        'rounds: loop {
+            for round in 1..=n {
+                if round == n {
+                    break 'rounds x * round as f32;
+                }
+            }
+        }
+    }
+
+    #[batched]
+    fn out_of_a_block(x: &Tensor<f32, (Feat,)>, n: usize) -> Tensor<f32, (Feat,)> {
+        'scaled: {
+            if n > 0 {
+                break 'scaled x * n as f32;
+            }
+            return x * 3.0;
+        }
+    }
+
+    #[test]
+    fn a_body_may_have_a_value_on_one_way_only() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let found = nothing_or_returned(&x, 2).expect("there is a number");
+        for found in [found, out_of_an_inner_loop(&x, 2), out_of_a_block(&x, 2)] {
+            assert_eq!(found.order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+        }
+        assert!(nothing_or_returned(&x, 0).is_none());
+        assert_eq!(out_of_a_block(&x, 0).order((Batch, Feat)), (&x * 3.0).order((Batch, Feat)));
+    }
+
+    macro_rules! or {
+        ($found:expr, $otherwise:expr) => {
+            match $found {
+                Some(found) => found,
+                None => $otherwise,
+            }
+        };
+    }
+
+    #[batched]
+    fn of_an_option(x: &Tensor<f32, (Feat,)>, scale: Option<f32>) -> Tensor<f32, (Feat,)> {
+        let scale = or!(scale, return x * 3.0);
+        x * scale
+    }
+
+    #[test]
+    fn an_argument_of_a_macro_may_return() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        for (scale, by) in [(None, 3.0), (Some(2.0), 2.0)] {
+            assert_eq!(of_an_option(&x, scale).order((Batch, Feat)), (&x * by).order((Batch, Feat)));
+        }
+    }
+
+    macro_rules! scaled {
+        ($name:ident$(<$b:ident>)?, $arg:ty => $out:ty, $by:expr, $number:ty) => {
+            #[batched]
+            fn $name$(<$b: Dims>)?(x: $arg) -> $out {
+                assert!($by * 2 > x.size(Feat) + 1);
+                let is_small = $by as $number < 4.0;
+                assert!(is_small);
+                x * ($by * 2) as f32
+            }
+        };
+    }
+    scaled!(six_times, &Tensor<f32, (Feat,)> => Tensor<f32, (Feat,)>, 1 + 2, f64);
+    scaled!(six_times_rest<B>, &Tensor<f32, (Feat, Rest<B>)> => Tensor<f32, (Feat, Rest<B>)>, 1 + 2, f64);
+
+    /// What a `macro_rules!` macro puts into a function stays in one piece.
+    #[test]
+    fn expressions_and_types_may_come_from_macros() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        for found in [six_times(&x), six_times_rest(&x)] {
+            assert_eq!(found.order((Batch, Feat)), (&x * 6.0).order((Batch, Feat)));
+        }
+    }
+
+    macro_rules! items {
+        ($($item:item)*) => {
+            $($item)*
+        };
+    }
+    macro_rules! doubled {
+        ($name:ident, $about:meta) => {
+            #[batched]
+            fn $name(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+                items! {
+                    #[$about]
+                    const TWO: f32 = 2.0;
+                    fn two() -> f32 {
+                        #![$about]
+                        TWO
+                    }
+                }
+                x * two()
+            }
+        };
+    }
+    doubled!(twice_as_large, doc = "A number");
+
+    /// `doc = ".."` could be read as an assignment.
+    #[test]
+    fn attributes_may_come_from_macros() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        assert_eq!(twice_as_large(&x).order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+    }
+
+    #[batched]
     fn constant(x: &Tensor<f32, (Feat,)>) -> [Tensor<f32, (Feat,)>; 2] {
         [ones(Feat.of(x.size(Feat))), ones(Feat.of(2))]
     }
@@ -1026,7 +1228,7 @@ mod drawing {
     use ndarray::{Axis, s};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use typed_dims::creation::random::{bernoulli, categorical, rand_like, randn_like};
-    use typed_dims::grad::grad;
+    use typed_dims::grad::{checkpoint, custom_vjp, grad, vjp};
 
     /// Compares ways to batch a call, with two dims of the caller before `Seq` and `Feat`.
     macro_rules! every_way {
@@ -1127,6 +1329,26 @@ mod drawing {
         let in_a_loop = grad(|x| (vmap(one, n)(x) * 3.0).sum((n, Feat)), &x).order((n, Feat));
         assert!(in_one == in_a_loop);
         assert!(in_one.iter().all(|&a| a == 0.0 || a == 6.0) && in_one.iter().any(|&a| a == 0.0));
+    }
+
+    /// A checkpoint runs its function again after the loop, and a custom pull-back runs then, too.
+    #[test]
+    fn calls_after_a_loop_draw_the_numbers_of_their_example() {
+        type Line = Tensor<f32, (Feat,)>;
+        dims!(n, m);
+        let x = numbers((4, 3, 20), 3).into_tensor((n, m, Feat));
+        let again = |x: Line| checkpoint(|x: &Line| x.dropout(0.5, 7), &x);
+        let twice = |x: Line| checkpoint(|x: &Line| checkpoint(|x: &Line| x.dropout(0.5, 7), x), &x);
+        let pulled = |x: Line| custom_vjp(|x| x.dropout(0.5, 7), |_, _, dy| dy.dropout(0.5, 7), &x);
+        let expected = grad(|x| (x.dropout(0.5, 7) * 3.0).sum((n, m, Feat)), &x);
+        assert_eq!(grad(|x| (vmap(again, (n, m))(x) * 3.0).sum((n, m, Feat)), &x), expected);
+        assert_eq!(grad(|x| (vmap(twice, (n, m))(x) * 3.0).sum((n, m, Feat)), &x), expected);
+        assert_eq!(grad(|x| (vmap(pulled, (n, m))(x) * 3.0).sum((n, m, Feat)), &x), expected);
+        // A loop of backward passes through a call that was not in a loop.
+        let line = ones::<f32, _>(Feat.of(20));
+        let (mask, pull_back) = vjp(|x| checkpoint(|x: &Line| x.dropout(0.5, 7), x), &line);
+        let dx = vmap(|dy: Line| pull_back(&dy), (n, m))(&x).order((n, m, Feat));
+        assert_eq!(dx, (&x * mask).order((n, m, Feat)));
     }
 
     /// A dim of the function and a dim of its caller are distinct, even if they have the same name.

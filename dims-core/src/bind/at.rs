@@ -297,9 +297,9 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 }
 
 impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
-    /// The tensor with one of its dims bound again, like an axis in [`At::at`]. With a tensor of
-    /// integers, this looks up elements; other binders work too, except those that leave or insert
-    /// a positional axis. Nothing is copied.
+    /// The tensor with one of its dims rebound, the way [`At::at`] binds an axis. With a tensor of
+    /// integers, this looks up elements; other binders work too, except those that leave the axis
+    /// positional, or insert a positional axis. Nothing is copied.
     ///
     /// ```text
     /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width

@@ -267,17 +267,20 @@ fn from_start(position: i128, size: usize) -> i128 {
 }
 
 /// Slices an axis to the elements from `start` to `end`, exclusive.
+#[inline]
 pub(crate) fn cut(
     axis: Axis,
     start: i128,
     end: i128,
-    what: impl Fn() -> String,
+    what: &dyn Fn() -> String,
 ) -> Result<(Axis, isize), DimError> {
     let (from, to) = (from_start(start, axis.size), from_start(end, axis.size));
     if from < 0 || to > axis.size as i128 || from > to {
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
     }
     let (from, to) = (from as usize, to as usize);
+    #[cfg(feature = "std")]
+    kernels::trace::note_range(from..to, axis.size, what);
     // (The product may wrap if another axis is empty, because strides may then be anything. If the
     // range is empty, it may start after the last element.)
     let offset = if from < to { (from as isize).wrapping_mul(axis.stride) } else { 0 };
@@ -285,16 +288,19 @@ pub(crate) fn cut(
 }
 
 /// The offset of one element of an axis, in elements.
+#[inline]
 pub(crate) fn pick(
     axis: Axis,
     index: i128,
-    what: impl Fn() -> String,
+    what: &dyn Fn() -> String,
     origin: crate::error::Origin,
 ) -> Result<isize, DimError> {
     let position = from_start(index, axis.size);
     if position < 0 || position >= axis.size as i128 {
         return Err(DimError::OutOfBounds { what: what(), index, size: axis.size, origin });
     }
+    #[cfg(feature = "std")]
+    kernels::trace::note_range(position as usize..position as usize + 1, axis.size, what);
     // (As in `cut`, the product may wrap.)
     Ok((position as isize).wrapping_mul(axis.stride))
 }
@@ -317,7 +323,7 @@ macro_rules! positions {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let ((axis, at), dim) = (binding.take(), binding.dim);
-                binding.offset += pick(axis, self as i128, || axis_name(dim, at), binding.origin)?;
+                binding.offset += pick(axis, self as i128, &|| axis_name(dim, at), binding.origin)?;
                 Ok(indices)
             }
         }
@@ -343,7 +349,7 @@ macro_rules! ranges {
                 let (axis, at) = binding.take();
                 let ($r, $size) = (self, axis.size as i128);
                 let _ = $size;
-                let (axis, offset) = cut(axis, $start, $end, || format!("axis {at}"))?;
+                let (axis, offset) = cut(axis, $start, $end, &|| format!("axis {at}"))?;
                 binding.offset += offset;
                 binding.leave(axis);
                 Ok(indices)

@@ -159,6 +159,11 @@ pub(crate) fn bind_affine(
         binding.name(dim.key(), Axis::new(size, stride))?;
     }
     if within && !values.empty {
+        #[cfg(feature = "std")]
+        {
+            let (range, dim) = (values.least as usize..values.greatest as usize + 1, binding.dim);
+            kernels::trace::note_range(range, axis.size, &|| super::binding::axis_name(dim, at));
+        }
         // (As in `cut`, the product may wrap.)
         binding.offset = binding.offset.wrapping_add(axis.stride.wrapping_mul(affine.offset));
     }

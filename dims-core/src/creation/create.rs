@@ -240,8 +240,16 @@ pub(super) fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), Di
     Ok((data, len))
 }
 
+/// Stands for any size of a dim in the argument of `spec`. No tensor has this size.
+pub(crate) const ANY_SIZE: usize = usize::MAX - 1;
+
+#[cold]
 fn describe(sizes: &[(DimKey, usize)]) -> String {
-    list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)))
+    let text = list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)));
+    match sizes.iter().find(|(_, size)| *size == ANY_SIZE) {
+        Some((key, _)) => format!("{text} (call `dynamic({})` in the argument of `spec`)", key.name),
+        None => text,
+    }
 }
 
 /// A tensor of `data`: one element for each position along the dims as written, the last one

@@ -96,6 +96,30 @@ impl Drop for Noted {
     }
 }
 
+/// The example of the current call, for which a function can be called after the loop.
+#[cfg(feature = "std")]
+pub(crate) struct CurrentExample(Vec<(&'static str, usize)>);
+
+#[cfg(feature = "std")]
+impl CurrentExample {
+    pub(crate) fn new() -> Self {
+        CurrentExample(EXAMPLE.with_borrow(Clone::clone))
+    }
+
+    /// Calls `f` for this example.
+    pub(crate) fn call<X>(&self, f: impl FnOnce() -> X) -> X {
+        /// Restores the looped dims when dropped.
+        struct Before(Vec<(&'static str, usize)>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                EXAMPLE.set(core::mem::take(&mut self.0));
+            }
+        }
+        let _before = Before(EXAMPLE.replace(self.0.clone()));
+        f()
+    }
+}
+
 /// Calls `dim` with the name of each dim that is looped over and the index of the example along it,
 /// innermost first.
 pub(crate) fn each_looped_dim(dim: impl FnMut(&'static str, usize)) {

@@ -48,6 +48,11 @@ impl<X> ForSizes<X> {
     }
 }
 
+/// Whether a value is being made for its sizes.
+pub(crate) fn is_for_sizes() -> bool {
+    CALL.with_borrow(Option::is_some)
+}
+
 /// A tensor whose elements are not drawn. `None` unless a value is being made for its sizes.
 #[track_caller]
 pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D::Set>>, DimError> {

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::steps::PlanStep;
 #[cfg(feature = "std")]
-use kernels::trace::Listing;
+use kernels::trace::{ListedStep, Listing};
 use num_traits::Float;
 
 /// The number of characters after which a line is cut off.
@@ -39,8 +39,8 @@ impl Plan {
 #[cfg(feature = "std")]
 pub(crate) fn program(listing: &Listing) -> String {
     let mut svg = Svg::default();
-    let bytes: usize = listing.steps.iter().map(|step| step.value.bytes).sum();
-    let operations = listing.steps.iter().fold(0usize, |all, step| all.saturating_add(step.operations));
+    let sum = |of: fn(&ListedStep) -> usize| listing.steps.iter().map(of).fold(0, usize::saturating_add);
+    let (bytes, operations) = (sum(|step| step.value.bytes), sum(|step| step.operations));
     svg.text(true, 8, LINE, &format!("{bytes} bytes written, {operations} operations"));
     let (left, mut top, mut above) = (8, LINE + 12, None);
     let text = listing.to_string();

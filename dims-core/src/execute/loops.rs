@@ -190,7 +190,10 @@ fn contracted<A: LoopKernel<Elem: Num>>(
         return fused(product, loops, result);
     }
     let Factors { constants, operands } = (factors.factors)()?;
-    let times = still.as_ref().map_or(Num::ONE, |still| times(Num::ONE, still.times()));
+    if still.as_ref().is_some_and(|still| still.times == usize::MAX) {
+        result.count()?;
+    }
+    let times = still.as_ref().map_or(Num::ONE, |still| times(Num::ONE, still.times));
     let axes = LoopAxes { sizes: live, name };
     let data = contract::contract(operands, &constants, times, axes, Target::new(own, live))?;
     match still {
@@ -214,7 +217,7 @@ fn fused<A: LoopKernel<Elem: Num>>(
         return reduced_short(product, loops, result, Sum::ONCE);
     };
     let nest = Nest::reduce(&still.sizes, kept, reduced, rows);
-    let sum = Sum { times: still.times() };
+    let sum = Sum { times: still.times };
     let data = combined(product, &nest, still.volume(kept), still.volume(reduced), sum)?;
     still.repeated(data, sizes, kept)
 }

@@ -6,11 +6,12 @@ mod cosine;
 mod differences;
 mod nan;
 mod sum;
+mod wide;
 
 use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
 use crate::expr::evaluate::{eval_unplanned, evaluate_tensor, evaluate_tensor_in, evaluate_unrecorded};
 use crate::expr::step::ExprStep;
-use crate::expr::{Expr, Unary};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
@@ -23,7 +24,6 @@ use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use differences::differences;
 use kernels::loops::axes::Order;
-use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::*;
 use kernels::scan;
@@ -35,6 +35,7 @@ pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, product_dims, reduce, reduced_in};
 pub(crate) use cosine::cosine;
 pub(crate) use sum::{TwoFactors, contracted_but, factors_of, is_product, sum, sum_of_factors};
+pub(crate) use wide::{WideOf, is_half, narrowed, quotient_of_sums, widened};
 
 /// The result of reducing a tensor `A`: a tensor of `U` with the remaining dims `X`.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
@@ -200,7 +201,7 @@ pub trait Reductions: AsTensor {
     /// ```
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<Self::Elem, Self, X>, DimError> where Self: Evaluable<Elem: Num> {
         sum::<Self, D, X>(&*read_checked(self, &dims)?)
     }
@@ -324,13 +325,10 @@ pub trait Reductions: AsTensor {
         };
         /// The variance of the elements that are not NaN, `mean of (x - mean)^2`, or NaN if all are
         /// NaN.
-        nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X>(expr);
+        nanvar try_nanvar |expr| variance_of_numbers::<Self, D, X, false>(expr);
         /// The standard deviation of the elements that are not NaN, the square root of
         /// [`nanvar`](Reductions::nanvar).
-        nanstd try_nanstd |expr| {
-            let variance = variance_of_numbers::<Self, D, X>(expr)?;
-            eval(Named::<Self::Elem, X, Self::Rank, _>::from_expr(Unary { op: ops::Sqrt, a: variance.expr }))
-        };
+        nanstd try_nanstd |expr| variance_of_numbers::<Self, D, X, true>(expr);
     }
 
     scans! {
@@ -377,7 +375,7 @@ pub trait Reductions: AsTensor {
     /// memory.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     fn try_eval(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         eval(self)
     }
@@ -399,7 +397,7 @@ pub trait Reductions: AsTensor {
     /// If the sizes of operands conflict, an index is out of range, or the result does not fit into
     /// memory.
     #[panicking_twin]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     fn try_detach(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         detached(self)
     }

@@ -141,7 +141,7 @@ where
     let still = Still::of_rows(&rows, sizes, &order);
     let (live, len, count, sum) = match &still {
         Some(still) => {
-            let sum = Sum { times: still.times() };
+            let sum = Sum { times: still.times };
             (&still.sizes[..], still.volume(kept), still.volume(reduced), sum)
         }
         None => (sizes, len, count, Sum::ONCE),

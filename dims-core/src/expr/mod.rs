@@ -314,6 +314,7 @@ impl<'s, 'p, U, R, E> FactorOf<'s, 'p, U, R, E> {
 
 impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorOf<'s, '_, U, R, E> {
     type Error = DimError;
+    const IS_CONSTANT: bool = E::FACTS.factors == 0;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]

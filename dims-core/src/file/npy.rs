@@ -7,7 +7,8 @@
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
 //! ```
 //!
-//! NumPy ignores the comment. The parser accepts no other Python literals, so it does not recurse.
+//! NumPy ignores the comment. The types of records, which are lists, are kept as text; other Python
+//! literals are refused. So the parser does not recurse.
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};
@@ -184,10 +185,9 @@ impl Header {
             words.expect(':')?;
             match key {
                 "descr" if descr.is_none() => {
-                    if words.0.trim_start().starts_with('[') {
-                        return Err(invalid("its elements are records of several fields"));
-                    }
-                    descr = Some(words.string()?.to_string());
+                    let is_list = words.0.trim_start().starts_with('[');
+                    let text = if is_list { words.list()? } else { words.string()? };
+                    descr = Some(text.to_string());
                 }
                 "fortran_order" if reversed.is_none() => reversed = Some(words.boolean()?),
                 "shape" if sizes.is_none() => sizes = Some(words.sizes()?),
@@ -243,6 +243,28 @@ impl<'t> Words<'t> {
         let (text, rest) = self.0.split_once(quote).ok_or_else(|| self.not("the end of a string"))?;
         self.0 = rest;
         Ok(text)
+    }
+
+    /// The text of a list, whose first bracket comes next.
+    fn list(&mut self) -> Result<&'t str, FileError> {
+        let text = self.0.trim_start();
+        let (mut depth, mut quote) = (0usize, None::<char>);
+        for (at, c) in text.char_indices() {
+            match (quote, c) {
+                (Some(open), _) if c == open => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '[') => depth += 1,
+                (None, ']') if depth == 1 => {
+                    let (list, rest) = text.split_at(at + 1);
+                    self.0 = rest;
+                    return Ok(list);
+                }
+                (None, ']') => depth -= 1,
+                (None, _) => {}
+            }
+        }
+        Err(self.not("the end of a list"))
     }
 
     fn boolean(&mut self) -> Result<bool, FileError> {

@@ -456,7 +456,7 @@ pub(super) struct ParameterColumns<'o> {
 
 impl<'o> ParameterColumns<'o> {
     pub(super) fn new<T: Real>(rows: usize, output: &'o dyn Fn() -> String) -> Self {
-        let dtype = DType::of::<T>().expect("floats are known");
+        let dtype = DType::of::<T>().expect("each float type has a `DType`");
         ParameterColumns {
             names: Vec::new(),
             lens: Vec::new(),

@@ -1,5 +1,6 @@
 //! Functions with a custom pull-back, and functions that run again in the backward pass.
 
+use crate::creation::positions::CurrentExample;
 use crate::error::{DimError, list_names};
 use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::step::unrecorded;
@@ -197,6 +198,8 @@ impl CustomCall {
         let mut flat = FlatFloats::default();
         let template = Y::walk([&value], &mut Path::new(), &mut flat)?;
         let operation = self.operation;
+        // In a loop of calls, the pull-back draws the same random numbers as this call.
+        let example = CurrentExample::new();
         let derivative = PullFunction {
             name: operation,
             pull: move |step: &Pulled<'_>| {
@@ -206,7 +209,7 @@ impl CustomCall {
                         Y::walk([&template], &mut Path::new(), &mut Filled { flat, start: 0, recorded })
                     };
                     let (value, cotangent) = (|| filled(value), filled(cotangent)?);
-                    let gradient = pull(&inputs, &value, &cotangent, recorded)?;
+                    let gradient = example.call(|| pull(&inputs, &value, &cotangent, recorded))?;
                     let mut parts = GradientParts { parts: Vec::new(), asked };
                     P::walk_pair([&inputs, &gradient], &mut Path::new(), &mut parts)?;
                     Ok(parts.parts)
@@ -312,7 +315,7 @@ impl Walk<1> for FlatFloats {
         let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let data = evaluate_unrecorded::<S, R, _>(&tensor.expr, &shape, order)?;
-        let dtype = DType::of::<T>().expect("floats are known");
+        let dtype = DType::of::<T>().expect("each float type has a `DType`");
         self.tensors.push((Buffer::from(data).held(), dtype));
         let still =
             |axes: &[Axis]| axes.iter().map(|axis| Axis::new(axis.size, 0)).collect::<SmallVec<[Axis; 8]>>();
@@ -358,7 +361,7 @@ impl Walk<1> for Filled<'_> {
             None => {
                 let field = Field::held(&[len], self.flat, StridedPlace::strided(self.start as isize, [1]));
                 let part = Part { field, place: StridedPlace::strided(0, [1]) };
-                let dtype = DType::of::<T>().expect("floats are known");
+                let dtype = DType::of::<T>().expect("each float type has a `DType`");
                 let held = evaluate(&[part], len, dtype, self.recorded)?;
                 Buffer::of_held(&held).expect("a buffer of this type was asked for")
             }

@@ -75,7 +75,7 @@ impl Elements {
     /// The elements in the memory layout of another tensor with the same sizes.
     pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
         let field = Field::held(&self.sizes, &self.held, self.place.clone());
-        let dtype = other.held.dtype().expect("floats are known");
+        let dtype = other.held.dtype().expect("each float type has a `DType`");
         let part = Part { field, place: other.place.clone() };
         Ok(evaluate(&[part], other.held.len(), dtype, true)?)
     }
@@ -228,7 +228,7 @@ fn has_repeats(axes: &[Axis]) -> bool {
 }
 
 fn dtype_of<T: Element>() -> DType {
-    DType::of::<T>().expect("floats are known")
+    DType::of::<T>().expect("each float type has a `DType`")
 }
 
 /// The name of a variable in errors: its path.

@@ -32,7 +32,7 @@ impl fmt::Display for NotFinite {
         let place = StepSuffix { place: *place, is_backward: *is_backward };
         write!(
             f,
-            "element {element} of {len} is {value}, the first that is not finite, in the result of this step{place}:\n{step}"
+            "the first element that is not finite is {value}, at index {element} of {len}, in the result of this step{place}:\n{step}"
         )
     }
 }

@@ -3,7 +3,7 @@
 use crate::creation::random::Seed;
 use crate::error::DimError;
 use crate::execute::attention::{AttentionAxes, AttentionStep};
-use crate::execute::reduce::{TwoFactors, along, sum_of_factors};
+use crate::execute::reduce::{TwoFactors, WideOf, along, is_half, narrowed, sum_of_factors, widened};
 use crate::expr::{Binary, Expr, Operand, Scalar, Select};
 use crate::operators::nn::dropout::Dropout as _;
 use crate::plan::axes::AxisList;
@@ -105,6 +105,8 @@ condition! {
 ///
 /// Tensors may be expressions and references. Without dropout, mask and bias are computed tile by
 /// tile. Where the mask is `false`, the bias is not read, so its indices may be out of range there.
+/// A tile whose bias is minus infinity everywhere is skipped: there, a NaN in the queries, keys or
+/// values has no effect, although a NaN plus minus infinity is NaN.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -318,16 +320,19 @@ where
     shape.check_all_given(features)?;
     shape.check_all_given(over)?;
     let scale = scale(&shape);
-    if let Some((p, seed)) = dropped {
-        let weights = weights::<Q, K, F, O, _, _, S>((q, k), (&mask, &bias), scale)?.try_dropout(p, seed)?;
-        return if const { M::BIASED } {
-            let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
-            let is_included = Binary { op: ops::Ne, a: &bias, b: excluded };
-            let counts = Select { cond: &mask, a: is_included, b: Scalar(false) };
-            weighed::<V, O, _, S, X>(weights, counts, v)
-        } else {
-            weighed::<V, O, _, S, X>(weights, &mask, v)
-        };
+    if let Some(dropped) = dropped {
+        if const { is_half::<Q::Elem>() } {
+            // As in the step below, the scores are not rounded to half precision.
+            let (operands, bias) = ((widened(q), widened(k), widened(v)), widened(bias));
+            let wide = with_dropout::<WideOf<Q, _>, WideOf<K, _>, WideOf<V, _>, F, O, Q::Elem, M, _, S, X>(
+                operands,
+                (&mask, &bias),
+                scale.widen(),
+                dropped,
+            )?;
+            return narrowed::<Q::Elem, X, Rank0>(wide);
+        }
+        return with_dropout::<Q, K, V, F, O, Q::Elem, M, _, S, X>((q, k, v), (&mask, &bias), scale, dropped);
     }
     let axes = AttentionAxes {
         operands: [
@@ -352,6 +357,36 @@ where
     let data = step.execute::<AttentionDims<Q, K, V>>(&shape, &axes)?;
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+}
+
+/// Attention with dropout. The mask is one for scores of `T`; the bias may be converted.
+#[track_caller]
+fn with_dropout<Q, K, V, F, O, T, M, B, S, X>(
+    (q, k, v): (Q::Expr, K::Expr, V::Expr),
+    (mask, bias): (&M::Allowed, &B),
+    scale: Q::Elem,
+    (p, seed): (f64, Seed),
+) -> Result<Named<Q::Elem, X>, DimError>
+where
+    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
+    K: Computable<Elem = Q::Elem, Rank = Rank0>,
+    V: Computable<Elem = Q::Elem, Rank = Rank0>,
+    F: DimList,
+    O: DimList,
+    M: Mask<T>,
+    B: Expr<Elem = Q::Elem>,
+    S: Union<V::Dims>,
+    X: Dims,
+{
+    let weights = weights::<Q, K, F, O, _, _, S>((q, k), (mask, bias), scale)?.try_dropout(p, seed)?;
+    if const { M::BIASED } {
+        let excluded = Scalar(<Q::Elem as Float>::neg_infinity());
+        let is_included = Binary { op: ops::Ne, a: bias, b: excluded };
+        let counts = Select { cond: mask, a: is_included, b: Scalar(false) };
+        weighed::<V, O, _, S, X>(weights, counts, v)
+    } else {
+        weighed::<V, O, _, S, X>(weights, mask, v)
+    }
 }
 
 /// The softmax of scores. All scores are stored in memory.
@@ -457,7 +492,7 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
 
     /// Sets weights to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`, as
     /// [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. All weights are then
-    /// stored in memory.
+    /// stored in memory, as `f32` if the elements are `f16` or `bf16`.
     pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
         Attend { dropped: Some((p, seed.into())), ..self }
     }

@@ -98,7 +98,7 @@ pub trait Joinable<M>: Sized {
 }
 
 /// The dim along which parts are joined into a tensor with the dims `S`. Only this module
-/// constructs it, so `S` are always the dims of the joined tensor.
+/// constructs it, so `S` is always the set of dims of the joined tensor.
 #[doc(hidden)]
 pub struct Side<'a, S> {
     dim: DimInfo<'a>,
@@ -140,7 +140,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
             }
             layout
         };
-        // (A single part that is already stored in the order of results is moved.)
+        // (A single part that already has the memory order of a result is moved, not copied.)
         count::<Self::Elem, S>(&layout.sizes)?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
@@ -160,7 +160,7 @@ macro_rules! tuples {
             type Dims = $first::Dims;
             type Rank = $first::Rank;
 
-            #[allow(non_snake_case, reason = "each part is named as its type")]
+            #[allow(non_snake_case, reason = "each part is named after its type")]
             #[track_caller]
             fn joined<Joined: Dims>(self, side: Side<'_, Joined>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
                 let ($first, $($a,)*) = self;
@@ -189,7 +189,7 @@ macro_rules! tuples {
             type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as SizesTogether>::Total as SizeWith<<New::Brand as Brand>::Num>>::MaySame;
             type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
-            #[allow(non_snake_case, reason = "each part is named as its type")]
+            #[allow(non_snake_case, reason = "each part is named after its type")]
             #[track_caller]
             fn joined_along(
                 self,
@@ -217,11 +217,11 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
 
-/// A tuple of 2 to 8 tensors to join along the new dim `N`. The tensor at each position has the dim
-/// of `L` at this position, which `N` replaces.
+/// A tuple of 2 to 8 tensors to join along the new dim `N`. Each tensor has the dim at the same
+/// position in `L`, which `N` replaces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
-    label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
+    label = "expected 2 to 8 tensors, one for each dim, with that dim but without the new one; the element type and all other dims must be the same"
 )]
 pub trait PartsBeside<L, N>: Sized {
     #[doc(hidden)]
@@ -243,7 +243,7 @@ pub trait PartsBeside<L, N>: Sized {
 /// [`PartsBeside`] whose static sizes add up to the size of `N`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
-    label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
+    label = "expected 2 to 8 tensors, one for each dim, with that dim but without the new one; the element type and all other dims must be the same"
 )]
 pub trait PartsAlong<L, N>: PartsBeside<L, N> {
     #[doc(hidden)]

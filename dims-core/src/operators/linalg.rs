@@ -102,6 +102,10 @@ fn diagonal(
         return Err(DimError::Shape { what });
     }
     let len = (height - down).min(width - right);
+    #[cfg(feature = "std")]
+    for (dim, size, start) in [(&rows, height, down), (&columns, width, right)] {
+        kernels::trace::note_range(start..start + len, size, &|| format!("dim `{}`", dim.name));
+    }
     let along = |offset, inner| {
         let terms = term(rows.key(), 1, Some(len));
         Along { offset, inner: Some(inner), terms }
@@ -295,7 +299,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self: Evaluable<Elem: Real>,
     {
-        p_norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p)
+        p_norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p, "norm_p")
     }
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm:
@@ -315,7 +319,7 @@ pub trait LinearAlgebra: Computable {
         let own = self.borrowed();
         let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
         let difference: Pairwise<'_, ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
-        p_norm::<_, D, X>(checked(difference, &dims)?, p)
+        p_norm::<_, D, X>(checked(difference, &dims)?, p, "cdist")
     }
 
     /// The cosine of the angle between vectors along dims that both tensors have:
@@ -377,8 +381,9 @@ where
 /// A tensor with the dims of `A`, the element type `T` and the expression `E`.
 type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
+/// The `p`-norm over the dims `D`. In errors, the operation is called `name`.
 #[track_caller]
-fn p_norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
+fn p_norm<A, D, X>(tensor: A, p: A::Elem, name: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,
     D: DimList,
@@ -386,7 +391,7 @@ where
 {
     use num_traits::{Float, One, Zero};
     let (one, expr) = (A::Elem::one(), tensor.into_named().expr);
-    let refused = Empty::Refused("norm");
+    let refused = Empty::Refused(name);
     if p == one + one {
         return reduce::<With<A, A::Elem, _>, D, X, _>(&expr, reducers::Norm, Empty::Allowed);
     }

@@ -184,7 +184,8 @@ pub trait Restructure: Computable {
         let info = dim.info();
         shape.check_given(&info)?;
         let (size, origin) = shape.known(crate::tensors::named::position(&shape, info));
-        let offset = pick(Axis::new(size, 1), position.to_i128(), || format!("dim `{}`", info.name), origin)?;
+        let what = || format!("dim `{}`", info.name);
+        let offset = pick(Axis::new(size, 1), position.to_i128(), &what, origin)?;
         let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
@@ -430,7 +431,7 @@ pub trait Restructure: Computable {
     /// If the product of the sizes is not the size of `whole`, a size cannot be inferred, or other
     /// sizes do not match.
     #[panicking_twin]
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(
         self,
         whole: W,

@@ -56,8 +56,9 @@ impl PerDim {
         if self.0.len() == 1 || self.0.len() == dims {
             return Ok(());
         }
-        let noun = if dims == 1 { "dim" } else { "dims" };
-        Err(DimError::Shape { what: format!("{} numbers for the {what} of {dims} {noun}", self.0.len()) })
+        let (numbers, are) = (self.0.len(), if dims == 1 { "is" } else { "are" });
+        let dims = Plural(dims, "dim", "dims");
+        Err(DimError::Shape { what: format!("the {what} has {numbers} numbers, but there {are} {dims}") })
     }
 }
 
@@ -267,6 +268,8 @@ pub(crate) fn slid(
         let elements = Plural(span, "element", "elements");
         return fail(format!("they span {elements}, but there {are} {size}"));
     }
+    #[cfg(feature = "std")]
+    kernels::trace::note_least(span, size, &|| format!("a window along dim `{}`", dim.name));
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
     // With only one position, the step is not used, and may not fit into `isize`.

@@ -14,7 +14,9 @@ pub(crate) struct Still {
     pub(crate) sizes: Sizes,
     /// The axes of the result along which something varies, in the order of the result.
     pub(crate) kept: Order,
-    times: usize,
+    /// The number of times that each element counts in the reduction, or `usize::MAX` if this
+    /// overflows. Then the number of all reduced positions overflows as well.
+    pub(crate) times: usize,
 }
 
 impl Still {
@@ -46,18 +48,15 @@ impl Still {
         Some(Still {
             sizes: (0..sizes.len()).map(|axis| if is_still(axis) { 1 } else { sizes[axis] }).collect(),
             kept: kept.iter().copied().filter(|&axis| !is_still(axis)).collect(),
-            times: still().filter(|axis| !kept.contains(axis)).map(|axis| sizes[axis]).product(),
+            times: still()
+                .filter(|axis| !kept.contains(axis))
+                .fold(1, |times: usize, axis| times.saturating_mul(sizes[axis])),
         })
     }
 
     /// The number of positions along some axes of the remaining loops.
     pub(crate) fn volume(&self, axes: &[usize]) -> usize {
         axes.iter().map(|&axis| self.sizes[axis]).product()
-    }
-
-    /// The number of times that each element counts in the reduction.
-    pub(crate) fn times(&self) -> usize {
-        self.times
     }
 
     /// Repeats elements along the axes of the result along which nothing varies.

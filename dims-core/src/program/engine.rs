@@ -165,8 +165,10 @@ impl<In, Out: Parameters> Program<In, Out> {
                         .iter()
                         .rev()
                         .map(|axis| {
-                            step *= axis.size as isize;
-                            step / (axis.size as isize).max(1)
+                            let own = step;
+                            // (The product may wrap if another axis is empty.)
+                            step = step.wrapping_mul(axis.size as isize);
+                            own
                         })
                         .collect();
                     strides.reverse();

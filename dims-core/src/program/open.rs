@@ -4,7 +4,9 @@ use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::record::{Program, RecordedInputs, recorded};
 use super::saved::{SavedContent, SavedProgram};
 use super::signature::InputSignature;
-use crate::error::DimError;
+use crate::creation::create::ANY_SIZE;
+use crate::creation::undrawn::is_for_sizes;
+use crate::error::{DimError, list_sizes};
 use crate::grad::parameters::{Parameters, Path};
 use crate::types::brand::Declared;
 use crate::types::dim::{DimOf, DimRef, Of};
@@ -13,7 +15,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use kernels::trace::{BakedIn, Listing, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, SavedRecording};
+use kernels::error::Error;
+use kernels::trace::{
+    BakedIn, ListedStep, Listing, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, ReadRange,
+    SavedRecording, with_ranges,
+};
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
@@ -27,18 +34,24 @@ std::thread_local! {
     static ROUND: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A dim whose size may differ from call to call, for [`spec`](super::spec).
+/// A dim whose size may differ from call to call, for [`spec`](super::spec). Call `dynamic` in the
+/// argument of `spec`: in a list of dims, or in a function that makes the value.
 ///
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
 /// that depends on dynamic sizes must be a product of at most three of them, a sum of two such
 /// products (in both cases with constant factors and a constant summand), or a fraction such as
 /// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
-/// which usually names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the
-/// recorded sizes.
+/// which usually names the step. A captured tensor can have a dynamic size only if all its elements
+/// are equal, and only `f32` and `f64` elements can depend on sizes. A branch on a size
+/// (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
-/// kept. A size of 0 is an error. Sums may be rounded differently than in the function itself,
-/// which may choose another order for small sizes.
+/// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
+/// fewer rows than columns in `qr`, or fewer rows than a slice reads. Positions that a branch or a
+/// mask leaves unused count, too. Sums may be rounded differently than in the function itself, which
+/// may choose another order for small sizes. So may products of several fractions, and fractions
+/// with factors other than integers: a number is taken for such a fraction if it equals it at all
+/// recorded sizes, up to two units in the last place.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -61,18 +74,17 @@ std::thread_local! {
 #[track_caller]
 pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     let key = dim.info().key();
-    let at = OPEN.with_borrow_mut(|open| {
-        open.iter().position(|own| own.is_kin(&key)).unwrap_or_else(|| {
-            open.push(key);
-            open.len() - 1
-        })
-    });
     ASKED.with_borrow_mut(|asked| {
         if !asked.iter().any(|own| own.is_kin(&key)) {
             asked.push(key);
         }
     });
-    dim.of(size_in(at, ROUND.get()))
+    let mut own = dim.of(recorded_size(&key));
+    // In a list of dims, `spec` sets the size for each round.
+    if !is_for_sizes() {
+        own.size = ANY_SIZE;
+    }
+    own
 }
 
 /// The size of a dynamic dim in a recording. The sizes are prime numbers, so that a product shows
@@ -91,22 +103,30 @@ fn number_of(key: &DimKey) -> Option<usize> {
     OPEN.with_borrow(|open| open.iter().position(|own| own.is_kin(key)))
 }
 
+/// The size of a dynamic dim in the current round.
+fn recorded_size(key: &DimKey) -> usize {
+    let dim = number_of(key).unwrap_or_else(|| {
+        OPEN.with_borrow_mut(|open| {
+            open.push(*key);
+            open.len() - 1
+        })
+    });
+    size_in(dim, ROUND.get())
+}
+
 /// The dims passed to [`dynamic`] since the last call of this function.
 pub(super) fn asked() -> Vec<DimKey> {
     ASKED.take()
 }
 
-/// The size of a dim in the current round. `size` is its size in the first round.
+/// The size of a dim in the current round. `size` is its size in the argument of `spec`.
 pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
-    match number_of(key) {
-        Some(dim) if size == size_in(dim, 0) => size_in(dim, ROUND.get()),
-        _ => size,
-    }
+    if is_open(size) { recorded_size(key) } else { size }
 }
 
-/// Whether a dim is open (dynamic). `size` is its size in the first round.
-pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
-    number_of(key).is_some_and(|dim| size == size_in(dim, 0))
+/// Whether the dim with this size in the argument of `spec` is open (dynamic).
+pub(super) fn is_open(size: usize) -> bool {
+    size == ANY_SIZE
 }
 
 /// The current round.
@@ -147,7 +167,32 @@ type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenDims {
     dims: Vec<OpenDim>,
+    /// The positions that the function reads or needs along axes, at the recorded sizes, without
+    /// those that do not depend on the sizes.
+    ranges: Vec<ReadRange>,
     numbers: OpenNumbers,
+}
+
+/// Calls `visit` with the numbers of a range.
+fn numbers_of(range: &mut ReadRange, visit: &mut dyn FnMut(Numeral<'_>)) {
+    let ReadRange { start, len, size, .. } = range;
+    [start, len, size].into_iter().for_each(|own| visit(Numeral::Signed(own)));
+}
+
+/// The different ranges among those that differ between the rounds. (The others are within their
+/// axes at all sizes.)
+fn distinct(ranges: [Vec<ReadRange>; ROUNDS]) -> [Vec<ReadRange>; ROUNDS] {
+    let count = ranges[0].len();
+    if ranges.iter().any(|own| own.len() != count) {
+        return ranges;
+    }
+    let mut known = HashSet::new();
+    let is_kept = |at: &usize| {
+        let rounds = ranges.each_ref().map(|own| &own[*at]);
+        rounds.iter().any(|own| *own != rounds[0]) && known.insert(rounds)
+    };
+    let kept: Vec<usize> = (0..count).filter(is_kept).collect();
+    ranges.each_ref().map(|own| kept.iter().map(|&at| own[at].clone()).collect())
 }
 
 /// An open dim, and the axis of an input that gives its size.
@@ -175,14 +220,24 @@ where
         in_round(round, || {
             let mut variables = RecordedInputs::new(In::SIZES_ALONE);
             let traced = inputs.walk(&mut Path::new(), &mut variables)?;
-            recorded::<In, Out>(&mut *f, traced, variables)
+            let (program, ranges) = with_ranges(|| recorded::<In, Out>(&mut *f, traced, variables));
+            Ok::<_, DimError>((program?, ranges))
         })
     };
-    let mut program = record(0)?;
-    let others = [record(1)?, record(2)?, record(3)?];
-    let saved = [program.to_saved()?, others[0].to_saved()?, others[1].to_saved()?, others[2].to_saved()?];
+    let mut first = record(0)?;
+    let [(a, ranges_a), (b, ranges_b), (c, ranges_c)] = [record(1)?, record(2)?, record(3)?];
+    if first.1.len() != ranges_a.len() {
+        // The first call also noted what runs only once, such as the function of a `LazyLock`.
+        first = record(0)?;
+    }
+    let (mut program, ranges) = first;
+    let (others, ranges) = ([a, b, c], [ranges, ranges_a, ranges_b, ranges_c]);
+    let saved = |own: &Program<In, Out>| -> Result<SavedProgram, DimError> {
+        Ok(own.saved_as(own.recording.saved_to_open()?))
+    };
+    let saved = [saved(&program)?, saved(&others[0])?, saved(&others[1])?, saved(&others[2])?];
     let signatures = [&program.signature, &others[0].signature, &others[1].signature, &others[2].signature];
-    let (content, dims, listing) = merged(saved, signatures, open, &program.listing)?;
+    let (content, dims, listing) = merged(saved, ranges, signatures, open, &program.listing)?;
     program.listing = listing.clone();
     program.open = Some(OpenProgram::new(content, dims, listing));
     Ok(program)
@@ -192,6 +247,7 @@ where
 /// program, so it is compiled only once.)
 fn merged(
     saved: [SavedProgram; ROUNDS],
+    ranges: [Vec<ReadRange>; ROUNDS],
     signatures: [&InputSignature; ROUNDS],
     mut open: Vec<DimKey>,
     listing: &Listing,
@@ -221,17 +277,19 @@ fn merged(
     let listing = listing.with_open(&|name, size| {
         open.iter().zip(&sizes[0]).any(|(key, &own)| own == size && unprimed(key.name) == unprimed(name))
     });
-    let (content, numbers) = opened(saved, &sizes, open, &listing)?;
-    Ok((content, OpenDims { dims, numbers }, listing))
+    let (content, ranges, numbers) = opened(saved, ranges, &sizes, open, &listing)?;
+    Ok((content, OpenDims { dims, ranges, numbers }, listing))
 }
 
-/// The content at the sizes of the first round, and the numbers that depend on the sizes.
+/// The content and the ranges at the sizes of the first round, and the numbers that depend on the
+/// sizes.
 fn opened(
     saved: [SavedProgram; ROUNDS],
+    ranges: [Vec<ReadRange>; ROUNDS],
     sizes: &OpenSizes,
     open: &[DimKey],
     listing: &Listing,
-) -> Result<(SavedContent, OpenNumbers), DimError> {
+) -> Result<(SavedContent, Vec<ReadRange>, OpenNumbers), DimError> {
     let names = || {
         let names: Vec<String> = open.iter().map(|key| format!("`{}`", key.name)).collect();
         names.join(", ")
@@ -249,14 +307,11 @@ fn opened(
     let found = SavedRecording::open(recordings.each_mut(), &mut finder);
     found.map_err(|BakedIn(step)| {
         let what = match step.and_then(|step| listing.steps.get(step)) {
-            Some(step) => {
-                let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
-                format!(
-                    "a number of the step `{}`{at} depends on the size of {}, but is not a product of at most three sizes, a sum of two such products, or a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
-                    step.operation,
-                    names()
-                )
-            }
+            Some(step) => format!(
+                "a number of {} depends on the size of {}, but is not a product of at most three sizes, a sum of two such products, or a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
+                named(step),
+                names()
+            ),
             None => format!(
                 "the recorded function has other steps or constants for other sizes of {}: compute them from the inputs, or record for one size",
                 names()
@@ -264,9 +319,32 @@ fn opened(
         };
         DimError::Shape { what }
     })?;
-    let ([mut content, ..], [recording, ..]) = (content, recordings);
+    let mut ranges = distinct(ranges);
+    let counts = ranges.each_ref().map(Vec::len);
+    let common = counts.into_iter().min().unwrap_or(0);
+    let differing = (0..common)
+        .find(|&at| !finder.add(ranges.each_mut().map(|own| &mut own[at]), numbers_of))
+        .or_else(|| counts.iter().any(|own| *own != common).then_some(common));
+    if let Some(range) = differing.and_then(|at| ranges.iter().find_map(|own| own.get(at))) {
+        let numbers = match range.is_read {
+            true => format!("the positions that the recorded function reads along {}", range.axis),
+            false => format!("the numbers of elements that {} has and needs", range.axis),
+        };
+        let what = format!(
+            "{numbers} change with the size of {}, but not as products of at most three sizes or sums of two such products do: record for one size",
+            names()
+        );
+        return Err(DimError::Shape { what });
+    }
+    let ([mut content, ..], [recording, ..], [ranges, ..]) = (content, recordings, ranges);
     content.recording = recording;
-    Ok((content, finder.finish()))
+    Ok((content, ranges, finder.finish()))
+}
+
+/// A step, for messages.
+fn named(step: &ListedStep) -> String {
+    let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
+    format!("the step `{}`{at}", step.operation)
 }
 
 /// The axis of an input that has the size of an open dim in each round.
@@ -301,11 +379,64 @@ impl<Out> OpenProgram<Out> {
 
     /// The program for some sizes of the open dims.
     fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
-        let mut saved = self.saved.clone();
-        if !self.dims.numbers.set(&mut saved.content, sizes, SavedContent::numbers) {
-            return Err(DimError::Shape { what: "the sizes of the inputs are too large".into() });
+        let (mut saved, mut ranges) = (self.saved.clone(), self.dims.ranges.clone());
+        let mut all = (&mut saved.content, &mut ranges[..]);
+        let fits = self.dims.numbers.set(&mut all, sizes, |(content, ranges), visit| {
+            content.numbers(visit);
+            ranges.iter_mut().for_each(|own| numbers_of(own, visit));
+        });
+        match ranges.iter().find(|own| !own.is_within()) {
+            Some(range) => Err(self.beyond(range, sizes)),
+            None if fits => Ok(saved),
+            None => Err(self.unfit("the function", "", sizes)),
         }
-        Ok(saved)
+    }
+
+    /// The error for sizes at which the function reads or needs positions beyond the end of an axis.
+    #[cold]
+    fn beyond(&self, range: &ReadRange, sizes: &[usize]) -> DimError {
+        let (ReadRange { axis, start, size, .. }, end) = (range, range.end());
+        let list = self.list(sizes);
+        let what = match range.is_read {
+            true => format!(
+                "the recorded function reads positions {start}..{end} of {axis}, which has size {size} if {list}"
+            ),
+            false => format!("{axis} needs at least {end} elements, but has {size} if {list}"),
+        };
+        DimError::Shape { what }
+    }
+
+    /// The error for sizes at which a step or the function cannot run as it was recorded.
+    #[cold]
+    fn unfit(&self, name: &str, cause: &str, sizes: &[usize]) -> DimError {
+        let what = format!(
+            "{name} was recorded for large sizes, and cannot run in the same way with {}: record the function for these sizes{cause}",
+            self.list(sizes)
+        );
+        DimError::Shape { what }
+    }
+
+    /// The error for sizes whose program cannot be restored because of `error`: the steps do not fit
+    /// the sizes or, if they do, `error` itself.
+    #[cold]
+    fn unrestored(&self, saved: &SavedProgram, error: DimError, sizes: &[usize]) -> DimError {
+        let SavedProgram { content, listing, .. } = saved;
+        match content.recording.restore() {
+            Err(Error::Damaged { what, step }) => match step.and_then(|step| listing.steps.get(step)) {
+                Some(step) => self.unfit(&named(step), "", sizes),
+                None => self.unfit("the function", &format!(" ({what})"), sizes),
+            },
+            Ok(_) if content.layouts().is_err() || content.signature().is_err() => {
+                self.unfit("the function", "", sizes)
+            }
+            _ => error,
+        }
+    }
+
+    /// The open dims with these sizes, for messages.
+    fn list(&self, sizes: &[usize]) -> String {
+        let names = self.dims.dims.iter().map(|own| own.name.as_str());
+        list_sizes(names.zip(sizes.iter().copied()))
     }
 }
 
@@ -333,7 +464,11 @@ impl<Out: Parameters> OpenProgram<Out> {
         if let Some(known) = self.known(&sizes) {
             return Ok(known);
         }
-        let program = Arc::new(self.at(&sizes)?.restored(like, false)?);
+        let saved = self.at(&sizes)?;
+        let program = match saved.restored(like, false) {
+            Ok(program) => Arc::new(program),
+            Err(error) => return Err(self.unrestored(&saved, error, &sizes)),
+        };
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         instances.insert(0, (sizes, Arc::clone(&program)));
         instances.truncate(KEPT);

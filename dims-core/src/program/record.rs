@@ -93,7 +93,7 @@ where
     let value = f(In::hand(&mut slots));
     let mut results = RecordedResults::default();
     let result = Out::walk([&value], &mut Path::new(), &mut results)?;
-    let RecordedResults { held, layouts, settings } = results;
+    let RecordedResults { held, layouts, settings, .. } = results;
     let (mut recording, signature, listing) = repeatable(held, variables)?;
     // These are the only other owners of the memory that `release` frees.
     drop((value, slots));
@@ -239,9 +239,9 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// On the same number of threads, the result has the same bits as that of the function if the
     /// axes of the inputs are stored in the recorded order. The exceptions are some sums of
-    /// products, layer norms in half precision, and sums in programs with dynamic dims, which may
-    /// be rounded differently. Inputs in another order are copied first, so their sums may be
-    /// rounded differently.
+    /// products, layer norms in half precision, and sums and fractions in programs with
+    /// [dynamic](super::dynamic) dims, which may be rounded differently. Inputs in another order are
+    /// copied first, so their sums may be rounded differently.
     ///
     /// # Errors
     ///

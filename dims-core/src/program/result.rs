@@ -1,13 +1,13 @@
 //! The tensors of a program's result: where their elements come from, and how they are laid out.
 
-use super::signature::{InputPath, InputSetting, RecordedSetting, SettingValue};
+use super::signature::{InputPath, InputSetting, RecordedSetting, SettingValue, StateLineAxes};
 use crate::error::{DimError, Origin};
 use crate::grad::parameters::{Path, Walk};
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::{Evaluated, IntoElements};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{DimKey, Dims};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -25,6 +25,8 @@ use smallvec::SmallVec;
 /// optimizers, which owns all its elements.
 #[derive(Default)]
 pub(super) struct RecordedResults {
+    /// The axes of the next tensor, if it is an optimizer's state.
+    line: Option<StateLineAxes>,
     pub(super) held: Vec<Arc<dyn Held>>,
     pub(super) layouts: Vec<ResultLayout>,
     pub(super) settings: Vec<InputSetting>,
@@ -37,6 +39,8 @@ pub(super) struct ResultLayout {
     pub(super) sizes: SmallVec<[usize; 8]>,
     /// The strides, in the order of `sizes`.
     pub(super) strides: SmallVec<[isize; 8]>,
+    /// The axes, if the tensor is an optimizer's state.
+    pub(super) line: Option<StateLineAxes>,
     pub(super) origin: Origin,
 }
 
@@ -54,11 +58,16 @@ impl Walk<1> for RecordedResults {
             start: expr.start(),
             sizes: expr.axes().map(|axis| axis.size).collect(),
             strides: expr.axes().map(|axis| axis.stride).collect(),
+            line: self.line.take(),
             origin: expr.origin(),
         };
         self.held.push(expr.buffer().held());
         self.layouts.push(layout);
         Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+    }
+
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        self.line = Some(StateLineAxes::new(keys, sizes));
     }
 
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(

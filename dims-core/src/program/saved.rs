@@ -7,12 +7,14 @@ use super::inputs::RecordInputs;
 use super::open::{OpenDims, OpenProgram};
 use super::record::Program;
 use super::result::{ResultLayout, setting, strided};
-use super::signature::{InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting};
+use super::signature::{
+    InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting, StateLineAxes,
+};
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{DimKey, Dims};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -23,6 +25,7 @@ use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::program::code::DType;
 use kernels::scalar::Element;
+use kernels::trace::saved::FARTHEST;
 use kernels::trace::{Listing, Numeral, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
@@ -63,6 +66,8 @@ struct SavedInput {
     sizes: Vec<usize>,
     /// The axes from the outermost in memory to the innermost.
     order: Vec<usize>,
+    /// The sizes of the axes, if the tensor is an optimizer's state, which is one line of elements.
+    state: Option<Vec<usize>>,
 }
 
 /// A setting, with its value as `Debug` writes it.
@@ -81,6 +86,8 @@ struct SavedResult {
     start: usize,
     sizes: Vec<usize>,
     strides: Vec<isize>,
+    /// Like that of an input.
+    state: Option<Vec<usize>>,
 }
 
 fn saved_settings(settings: &[InputSetting]) -> Vec<SavedSetting> {
@@ -109,12 +116,14 @@ impl SavedContent {
     /// Calls `visit` with the sizes of all inputs, and with the starts, sizes and strides of all
     /// results.
     pub(super) fn sizes(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
-        for input in &mut self.inputs {
-            input.sizes.iter_mut().for_each(|size| visit(Numeral::Unsigned(size)));
+        for SavedInput { sizes, state, .. } in &mut self.inputs {
+            let sizes = sizes.iter_mut().chain(state.iter_mut().flatten());
+            sizes.for_each(|size| visit(Numeral::Unsigned(size)));
         }
-        for SavedResult { start, sizes, strides } in &mut self.results {
+        for SavedResult { start, sizes, strides, state } in &mut self.results {
             visit(Numeral::Unsigned(start));
-            sizes.iter_mut().for_each(|size| visit(Numeral::Unsigned(size)));
+            let sizes = sizes.iter_mut().chain(state.iter_mut().flatten());
+            sizes.for_each(|size| visit(Numeral::Unsigned(size)));
             strides.iter_mut().for_each(|stride| visit(Numeral::Signed(stride)));
         }
     }
@@ -133,16 +142,19 @@ impl SavedContent {
         layouts: &[ResultLayout],
         settings: &[InputSetting],
     ) -> Self {
-        let input = |InputTensor { path, dtype, sizes, order, .. }: &InputTensor| SavedInput {
+        let state = |line: &Option<StateLineAxes>| line.as_ref().map(|line| line.sizes().to_vec());
+        let input = |InputTensor { path, dtype, sizes, order, line, .. }: &InputTensor| SavedInput {
             path: path.clone(),
             dtype: *dtype,
             sizes: sizes.to_vec(),
             order: order.to_vec(),
+            state: state(line),
         };
-        let result = |ResultLayout { start, sizes, strides, .. }: &ResultLayout| SavedResult {
+        let result = |ResultLayout { start, sizes, strides, line, .. }: &ResultLayout| SavedResult {
             start: *start,
             sizes: sizes.to_vec(),
             strides: strides.to_vec(),
+            state: state(line),
         };
         SavedContent {
             recording,
@@ -154,15 +166,16 @@ impl SavedContent {
     }
 
     /// The signature of the inputs. Returns an error if it does not fit the recording.
-    fn signature(&self) -> Result<InputSignature, DimError> {
+    pub(super) fn signature(&self) -> Result<InputSignature, DimError> {
         let types: Vec<(DType, usize)> = self.recording.inputs().collect();
         if types.len() != self.inputs.len() {
             return Err(damaged("there are more or fewer inputs than steps read"));
         }
         let mut tensors = Vec::new();
-        for (SavedInput { path, dtype, sizes, order }, (own, len)) in self.inputs.iter().zip(types) {
+        for (SavedInput { path, dtype, sizes, order, state }, (own, len)) in self.inputs.iter().zip(types) {
             let is_order = order.len() == sizes.len() && (0..sizes.len()).all(|axis| order.contains(&axis));
-            if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order {
+            let is_line = is_line_of(state.as_deref(), sizes, *dtype);
+            if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order || !is_line {
                 return Err(damaged("an input has another type or other sizes than steps read"));
             }
             let (path, sizes, order) = (path.clone(), sizes.as_slice().into(), order.as_slice().into());
@@ -173,7 +186,7 @@ impl SavedContent {
                 sizes,
                 order,
                 is_traced: false,
-                line: None,
+                line: state.as_deref().map(StateLineAxes::of_sizes),
             });
         }
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings), line: None })
@@ -181,27 +194,42 @@ impl SavedContent {
 
     /// The layout and the element type of each result. Returns an error if they do not fit the
     /// recording.
-    fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
+    pub(super) fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
         let types: Vec<(DType, usize)> = self.recording.results().collect();
         if types.len() != self.results.len() {
             return Err(damaged("there are more or fewer results than steps compute"));
         }
         let layout =
-            |(SavedResult { start, sizes, strides }, (dtype, len)): (&SavedResult, (DType, usize))| {
+            |(SavedResult { start, sizes, strides, state }, (dtype, len)): (&SavedResult, (DType, usize))| {
                 let axes = || sizes.iter().copied().zip(strides.iter().copied());
                 let is_known = sizes.len() == strides.len()
                     && volume(sizes, dtype.bytes()).is_some()
-                    && strides.iter().all(|stride| *stride != isize::MIN)
+                    && is_line_of(state.as_deref(), sizes, dtype)
+                    && are_near(*start, axes())
                     && is_within(len, *start as i128, axes())
                     && are_apart(axes());
                 if !is_known {
                     return Err(damaged("a result has elements that no step computes"));
                 }
                 let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
-                Ok((ResultLayout { start, sizes, strides, origin: None }, dtype))
+                let line = state.as_deref().map(StateLineAxes::of_sizes);
+                Ok((ResultLayout { start, sizes, strides, line, origin: None }, dtype))
             };
         self.results.iter().zip(types).map(layout).collect()
     }
+}
+
+/// Whether a tensor is one line of elements, if it is an optimizer's state with axes of the sizes
+/// `state`.
+fn is_line_of(state: Option<&[usize]>, sizes: &[usize], dtype: DType) -> bool {
+    state.is_none_or(|state| sizes.len() == 1 && volume(state, dtype.bytes()) == Some(sizes[0]))
+}
+
+/// Whether positions along axes, each a size and a stride, are near enough that sums of strides do
+/// not overflow. (The strides of axes with at most one element may have any values otherwise.)
+fn are_near(start: usize, axes: impl Iterator<Item = (usize, isize)>) -> bool {
+    let reach = |(size, stride): (usize, isize)| size.max(1) as i128 * stride.unsigned_abs() as i128;
+    axes.map(reach).fold(start as i128, i128::saturating_add) <= FARTHEST as i128
 }
 
 /// Whether different positions along axes (each a size and a stride) are known to be different
@@ -262,9 +290,13 @@ impl<In, Out> Program<In, Out> {
         if let Some(open) = &self.open {
             return Ok(open.to_saved());
         }
-        let recording = self.recording.saved()?;
+        Ok(self.saved_as(self.recording.saved()?))
+    }
+
+    /// The program as plain data, with its recording saved already.
+    pub(super) fn saved_as(&self, recording: SavedRecording) -> SavedProgram {
         let content = SavedContent::new(recording, &self.signature, &self.layouts, &self.settings);
-        Ok(SavedProgram { content, open: None, listing: self.listing.clone() })
+        SavedProgram { content, open: None, listing: self.listing.clone() }
     }
 }
 
@@ -330,6 +362,7 @@ impl SavedProgram {
             settings: self.content.settings_of_results.iter(),
             found: Vec::new(),
             sized: sized && self.open.is_none(),
+            line: None,
         };
         let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
         if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
@@ -361,6 +394,8 @@ struct ResultsLike<'s> {
     /// Whether the tensors must have the saved sizes. (Optimizers store the sizes of their state
     /// separately, and a walk does not change those.)
     sized: bool,
+    /// The axes of the next tensor, if it is an optimizer's state.
+    line: Option<StateLineAxes>,
 }
 
 impl Walk<1> for ResultsLike<'_> {
@@ -373,6 +408,7 @@ impl Walk<1> for ResultsLike<'_> {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         let keys = S::KEYS.as_slice();
+        let line = self.line.take();
         let found = self.layouts.next().filter(|(layout, dtype)| {
             let fits = |(at, &size): (usize, &usize)| {
                 keys.get(at).and_then(|key| key.fixed).is_none_or(|fixed| fixed == size)
@@ -380,7 +416,9 @@ impl Walk<1> for ResultsLike<'_> {
             DType::of::<T>() == Some(*dtype)
                 && layout.sizes.len() == tensor.expr.axes().count()
                 && layout.sizes.iter().enumerate().all(fits)
-                && (!self.sized || tensor.expr.axes().map(|axis| axis.size).eq(layout.sizes.iter().copied()))
+                && (!self.sized
+                    || layout.line == line
+                        && tensor.expr.axes().map(|axis| axis.size).eq(layout.sizes.iter().copied()))
         });
         let Some((layout, _)) = found else {
             let (result, name) = (InputPath::new(path).named("result"), type_name::<T>());
@@ -393,6 +431,10 @@ impl Walk<1> for ResultsLike<'_> {
         let own = strided(tensor, alloc::vec![T::default()], 0, change, None);
         self.found.push(layout);
         Ok(own)
+    }
+
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        self.line = Some(StateLineAxes::new(keys, sizes));
     }
 
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(

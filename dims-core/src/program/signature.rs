@@ -32,28 +32,52 @@ pub(super) struct InputSignature {
 /// The axes of an optimizer's state, which a program takes as one line of elements.
 #[derive(Clone, Debug)]
 pub(super) struct StateLineAxes {
-    dims: Vec<DimKey>,
+    /// `None` in a restored program.
+    dims: Option<Vec<DimKey>>,
     sizes: SmallVec<[usize; 8]>,
 }
 
 impl PartialEq for StateLineAxes {
     fn eq(&self, other: &Self) -> bool {
-        let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
-        self.sizes == other.sizes
-            && self.dims.len() == other.dims.len()
-            && self.dims.iter().zip(&other.dims).all(is_same)
+        self.are(other.dims.as_deref(), &other.sizes)
     }
 }
 
 impl StateLineAxes {
     pub(super) fn new(keys: &[DimKey], sizes: &[usize]) -> Self {
-        StateLineAxes { dims: keys.to_vec(), sizes: sizes.into() }
+        StateLineAxes { dims: Some(keys.to_vec()), sizes: sizes.into() }
     }
 
-    /// The dims, `None` for positional axes, and the sizes.
+    /// The axes in a restored program.
+    pub(super) fn of_sizes(sizes: &[usize]) -> Self {
+        StateLineAxes { dims: None, sizes: sizes.into() }
+    }
+
+    pub(super) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// The dims, `None` for positional axes and in a restored program, and the sizes.
     pub(super) fn axes(&self) -> impl Iterator<Item = (Option<DimKey>, usize)> + Clone {
-        let dims = self.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
+        let dims = self.dims.iter().flatten().copied().map(Some).chain(core::iter::repeat(None));
         dims.zip(self.sizes.iter().copied())
+    }
+
+    /// Whether the axes have these sizes, and these dims if both are known.
+    fn are(&self, keys: Option<&[DimKey]>, sizes: &[usize]) -> bool {
+        let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
+        let same_dims = match (&self.dims, keys) {
+            (Some(own), Some(keys)) => own.len() == keys.len() && own.iter().zip(keys).all(is_same),
+            _ => true,
+        };
+        same_dims && self.sizes[..] == *sizes
+    }
+}
+
+impl fmt::Display for StateLineAxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.axes().map(|(dim, size)| (dim.map_or("..", |dim| dim.name), size));
+        f.write_str(&crate::error::list_sizes(names))
     }
 }
 
@@ -127,15 +151,15 @@ pub(super) struct InputTensor {
     /// rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
-    /// The axes, if the tensor is an optimizer's state. `None` in a restored program.
+    /// The axes, if the tensor is an optimizer's state.
     pub(super) line: Option<StateLineAxes>,
 }
 
-/// Compares neither `dims`, because tensors at the same path have the same dims, nor `line`.
+/// Does not compare `dims`, because tensors at the same path have the same dims.
 impl PartialEq for InputTensor {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.dtype, self.is_traced) == (&other.path, other.dtype, other.is_traced)
-            && (&self.sizes, &self.order) == (&other.sizes, &other.order)
+            && (&self.sizes, &self.order, &self.line) == (&other.sizes, &other.order, &other.line)
     }
 }
 
@@ -373,6 +397,9 @@ pub(super) struct GivenInputs<'p> {
     /// Whether tensors whose axes are stored in another order are copied. Otherwise they cause an
     /// error.
     reorders: bool,
+    /// The error of the next tensor, if it is an optimizer's state whose axes are not the recorded
+    /// ones.
+    other_line: Option<String>,
     held: Vec<Arc<dyn Held>>,
 }
 
@@ -381,7 +408,8 @@ impl<'p> GivenInputs<'p> {
     pub(super) fn new(expected: &'p InputSignature) -> Self {
         let InputSignature { tensors, settings, .. } = expected;
         let held = Vec::with_capacity(tensors.len());
-        GivenInputs { expected: tensors.iter(), settings: settings.iter(), reorders: true, held }
+        let (expected, settings) = (tensors.iter(), settings.iter());
+        GivenInputs { expected, settings, reorders: true, other_line: None, held }
     }
 
     /// Accepts only inputs with exactly this signature.
@@ -400,6 +428,19 @@ impl<'p> GivenInputs<'p> {
         };
         Err(DimError::Shape { what })
     }
+}
+
+/// The error for an optimizer's state whose axes are not the recorded ones.
+#[cold]
+fn other_axes(expected: &InputTensor, keys: &[DimKey], sizes: &[usize]) -> String {
+    let recorded = match &expected.line {
+        // A restored program knows only the sizes.
+        Some(StateLineAxes { dims: None, sizes }) => StateLineAxes::new(keys, sizes),
+        Some(line) => line.clone(),
+        None => StateLineAxes::of_sizes(&expected.sizes),
+    };
+    let (own, found) = (input(&expected.path), StateLineAxes::new(keys, sizes));
+    format!("{own} has {found}, but the program was recorded for {recorded}")
 }
 
 impl Walk<1> for GivenInputs<'_> {
@@ -421,6 +462,7 @@ impl Walk<1> for GivenInputs<'_> {
         // (Only errors need the name.)
         let own = || input(&InputPath::new(path));
         let expected = self.expected.next();
+        let other_line = self.other_line.take();
         let what = match expected {
             Some(expected) if !expected.path.is(path) => {
                 format!("found {}, but `{}` was recorded at this position", own(), expected.path)
@@ -433,6 +475,7 @@ impl Walk<1> for GivenInputs<'_> {
                     expected.dtype.name()
                 )
             }
+            Some(_) if other_line.is_some() => other_line.unwrap_or_default(),
             Some(expected) if expected.sizes != found => format!(
                 "{} has {}, but the program was recorded for {}",
                 own(),
@@ -455,6 +498,12 @@ impl Walk<1> for GivenInputs<'_> {
         let own = dense(tensor, &expected.order)?;
         self.held.push(own.expr.buffer().held());
         Ok(own)
+    }
+
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        let Some(expected) = self.expected.as_slice().first() else { return };
+        let is_same = expected.line.as_ref().is_some_and(|line| line.are(Some(keys), sizes));
+        self.other_line = if is_same { None } else { Some(other_axes(expected, keys, sizes)) };
     }
 
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(

@@ -93,7 +93,7 @@ impl<T: Element, D: SizedDims> SpecOf<Named<T, D::Set>, ()> for D {
     fn open(&self) -> Vec<DimKey> {
         let mut open = Vec::new();
         self.each(|key, size| {
-            if size.is_some_and(|size| open::is_open(&key, size)) {
+            if size.is_some_and(open::is_open) {
                 open.push(key);
             }
         });

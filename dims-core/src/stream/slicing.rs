@@ -39,7 +39,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let (info, at) = (axis.info(), Self::position(axis));
         let mut axes: Axes = self.data.axes().into();
         let (start, end) = range.bounds(axes[at].size);
-        let (part, offset) = cut(axes[at], start, end, || format!("dim `{}`", info.name))?;
+        let (part, offset) = cut(axes[at], start, end, &|| format!("dim `{}`", info.name))?;
         // A local dim remembers the size of the whole axis, which the part need not have. A static
         // or given size must be the part's.
         info.resized().unify(part.size, None)?;

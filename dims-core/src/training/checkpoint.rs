@@ -402,6 +402,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
         }
+        if parameters.names().is_empty() {
+            by_path.begin();
+        }
         let state = optimizer.state_mut();
         state.restore_with(all, by_path);
         behind.iter().for_each(|(parameter, taken)| state.restore_steps_of(parameter, *taken));

@@ -86,8 +86,8 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
     supports.iter().any(|&axes| axes != all)
 }
 
-/// The constant factors of a product, in the order of the source. Each has the number of other
-/// factors before it.
+/// The constant factors of a product, in the order in which the source multiplies by them. Each has
+/// the number of other factors before it; a constant on the left counts as if it were on the right.
 pub type ConstantFactors<T> = SmallVec<[(usize, T); 2]>;
 
 /// The magnitudes of [moderate](moderate_product) constant factors. They include the scale of
@@ -303,7 +303,7 @@ fn multiply<T: Num>(
         return Ok(product);
     }
     for &(before, constant) in constants {
-        // As in the source, a constant multiplies the operand before it, or else the first one.
+        // A constant multiplies the operand before it, or else the first one.
         operands[before.saturating_sub(1)].multiply(constant, sizes)?;
     }
     Ok(Num::ONE)

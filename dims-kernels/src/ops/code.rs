@@ -278,12 +278,13 @@ impl Number {
         any.downcast_ref::<f64>().map(|&value| (Number::Float(value), RegisterKind::F64))
     }
 
-    /// A constant of an operation as a float; NaN for `bool` and for types that programs do not
-    /// support.
+    /// A constant of an operation as a float; NaN for `bool`, for types that programs do not
+    /// support, and for integers that `f64` does not hold. (The greatest `isize` becomes the next
+    /// float, which converts back to it.)
     pub fn float<T: 'static>(value: T) -> f64 {
         match Number::of(value) {
             Some((Number::Float(value), _)) => value,
-            Some((Number::Int(value), _)) => value as f64,
+            Some((Number::Int(value), _)) if value as f64 as isize == value => value as f64,
             _ => f64::NAN,
         }
     }

@@ -135,6 +135,8 @@ pub trait Lists {
 pub trait Factor<T: Element, L: Lists> {
     /// The error if a factor cannot be evaluated.
     type Error;
+    /// Whether the operand is a constant.
+    const IS_CONSTANT: bool;
     /// Adds the factors to the list.
     #[track_caller]
     fn add_to(self, list: &mut L::Of<T>) -> Result<(), Self::Error>
@@ -340,6 +342,11 @@ macro_rules! binary {
             b: FB,
             list: &mut L::Of<T>,
         ) -> Result<(), FA::Error> {
+            if FA::IS_CONSTANT {
+                // A constant multiplies the factor before it: see `ConstantFactors`.
+                b.add_to(list)?;
+                return a.add_to(list);
+            }
             a.add_to(list)?;
             b.add_to(list)
         }
@@ -484,6 +491,25 @@ impl<T: Real> UnaryOp<T> for Widen {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> T::Wide {
         a.widen()
+    }
+}
+
+/// Converts from the type in which functions and sums of `T` are computed to `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct Narrow<T>(pub core::marker::PhantomData<T>);
+impl<T> Operation for Narrow<T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> UnaryOp<T::Wide> for Narrow<T> {
+    type Out = T;
+    const NAME: &'static str = "cast";
+    #[inline]
+    fn code(&self) -> Code {
+        DType::of::<T>().map_or(Code::Opaque, Code::Cast)
+    }
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn apply<I: Isa>(&self, a: T::Wide) -> T {
+        T::narrow(a)
     }
 }
 

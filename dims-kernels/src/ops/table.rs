@@ -375,7 +375,7 @@ macro_rules! binary_operations {
                 value: num_traits::Float::abs(x - y),
                 slopes(_): [(x - y).signum(), (y - x).signum()], on: [-3.0..3.0, -2.0..2.0]
             }
-            /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, each logarithm at least -100.
+            /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, each logarithm clamped to at least -100.
             Bce bce_loss(x, y: Real) -> T, elsewhere, long {
                 value: special::bce::<I, T>(x, y),
                 // As in PyTorch, the product is at least 1e-12. Where one logarithm is clamped to

@@ -229,12 +229,16 @@ impl Builder {
 
     /// A value converted to a register of this kind.
     pub fn cast_kind(&mut self, to: RegisterKind, a: Register) -> Register {
-        match to {
-            RegisterKind::F32 => self.cast(DType::F32, a),
-            RegisterKind::F64 => self.cast(DType::F64, a),
-            RegisterKind::Bool => self.cast(DType::Bool, a),
-            RegisterKind::Int => self.cast(DType::Isize, a),
+        let to = match to {
+            RegisterKind::F32 => DType::F32,
+            RegisterKind::F64 => DType::F64,
+            RegisterKind::Bool => DType::Bool,
+            RegisterKind::Int => DType::Isize,
+        };
+        if to.is_float() && self.is_unsigned(a) {
+            return self.unsigned_as_float(to, a);
         }
+        self.cast(to, a)
     }
 
     /// A call of a function with one value or two.
@@ -459,7 +463,7 @@ fn is_exact(value: f64) -> bool {
 }
 
 /// Like [`is_exact`]. A bound may also be the least or the greatest 64-bit integer: a conversion
-/// saturates. (Their neighbours are rounded to them.)
+/// saturates. (Their neighbours, which `f64` does not hold, are NaN here.)
 fn is_bound(value: f64) -> bool {
     is_exact(value) || value.abs() >= (1_u64 << 63) as f64
 }

@@ -14,6 +14,15 @@ fn keep_remainder(value: f64) -> f64 {
     f64::from_bits(bits & !LOWER | u64::from(bits & LOWER != 0) << 32)
 }
 
+/// A number that rounds to the same half-precision number as an integer that `f64` does not hold.
+/// `near` is the `f64` nearest to the integer, which may be a midpoint of half-precision numbers,
+/// and `is_beyond` tells whether it is farther from 0 than the integer.
+#[cfg(feature = "half")]
+#[cold]
+fn off_midpoints(near: f64, is_beyond: bool) -> f64 {
+    f64::from_bits((near.to_bits() - u64::from(is_beyond)) | 1)
+}
+
 macro_rules! casts {
     ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);)* };
     (@from $from:ident: $($to:ident)*) => {
@@ -53,13 +62,28 @@ macro_rules! casts {
     (@half $other:ident $half:ty) => {
         impl CastTo<$half> for $other {
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn cast_to(self) -> $half { <$half>::from_f64(keep_remainder(self as f64)) }
+            fn cast_to(self) -> $half { <$half>::from_f64(keep_remainder(casts!(@double $other self))) }
         }
         impl CastTo<$other> for $half {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $other { self.to_f64() as $other }
         }
     };
+    (@double f32 $value:expr) => {
+        f64::from($value)
+    };
+    (@double f64 $value:expr) => {
+        $value
+    };
+    (@double $from:ident $value:expr) => {{
+        let (near, value) = ($value as f64, $value);
+        let back = near as $from;
+        if size_of::<$from>() < size_of::<f64>() || back == value {
+            near
+        } else {
+            off_midpoints(near, (back > value) == (back > 0))
+        }
+    }};
 }
 
 casts!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
@@ -117,5 +141,29 @@ mod tests {
         let next = f16::from_f32(1.0 + 1.0 / 1024.0);
         assert_eq!([cast(middle), cast(middle + 1e-12), cast(middle - 1e-12)], [f16::ONE, next, f16::ONE]);
         assert!(cast(f64::NAN).is_nan() && cast(f64::INFINITY) == f16::INFINITY);
+    }
+
+    #[test]
+    fn integers_round_once() {
+        let of = |value: u128| bf16::from_f64(value as f64);
+        // Next to a midpoint of adjacent `bf16`s. The nearest `f64` would be the midpoint.
+        let middle = 0x101_i64 << 54;
+        let (below, above) = (of(0x100 << 54), of(0x102 << 54));
+        let cast = |value: i64| CastTo::<bf16>::cast_to(value);
+        assert_eq!([middle - 1, middle, middle + 1].map(cast), [below, below, above]);
+        assert_eq!([1 - middle, -middle, -1 - middle].map(cast), [-below, -below, -above]);
+        let greatest = of(1 << 63);
+        assert_eq!([i64::MAX, i64::MAX - 1, i64::MIN].map(cast), [greatest, greatest, -greatest]);
+        let middle = 0x181_u64 << 55;
+        let (below, above) = (of(0x180 << 55), of(0x182 << 55));
+        let cast = |value: u64| CastTo::<bf16>::cast_to(value);
+        assert_eq!([middle - 1, middle, middle + 1].map(cast), [below, below, above]);
+        let middle = 0x101_u128 << 104;
+        let (below, above) = (of(0x100 << 104), of(0x102 << 104));
+        let cast = |value: u128| CastTo::<bf16>::cast_to(value);
+        assert_eq!([middle - 1, middle, middle + 1].map(cast), [below, below, above]);
+        assert_eq!(cast(u128::MAX), bf16::INFINITY);
+        let cast = |value: i64| CastTo::<f16>::cast_to(value);
+        assert_eq!([65_519, 65_520, i64::MIN].map(cast), [f16::MAX, f16::INFINITY, f16::NEG_INFINITY]);
     }
 }

@@ -38,7 +38,12 @@ const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "m
 impl Recording {
     /// The recording as plain data.
     pub fn saved(&self) -> Result<SavedRecording, Error> {
-        RecordingWriter::write(self, &saved_rule)
+        RecordingWriter::write(self, false, &saved_rule)
+    }
+
+    /// The recording as plain data for [`SavedRecording::open`]. Engines cannot run it.
+    pub fn saved_to_open(&self) -> Result<SavedRecording, Error> {
+        RecordingWriter::write(self, true, &saved_rule)
     }
 }
 

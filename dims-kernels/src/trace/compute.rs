@@ -48,7 +48,7 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
     rule: Option<impl crate::trace::Rule + 'static>,
 ) -> Arc<dyn Held> {
     let Some(rule) = rule else { return Buffer::from(data).held() };
-    let dtype = DType::of::<T>().expect("floats are known");
+    let dtype = DType::of::<T>().expect("each float type has a `DType`");
     let node = Node::new(dtype, data.len(), NodeStep::Rule(alloc::boxed::Box::new(rule)), None);
     Buffer::traced(data, node).held()
 }
@@ -447,7 +447,7 @@ pub(crate) fn with_step(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
         let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");
         drop(held);
         let data = buffer.into_vec();
-        let dtype = DType::of::<T>().expect("floats are known");
+        let dtype = DType::of::<T>().expect("each float type has a `DType`");
         let node = Node::new(dtype, data.len(), step, None);
         Buffer::traced(data, node).held()
     }

@@ -35,7 +35,7 @@ fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> 
     let is_hollow = recorded && parts.iter().any(|part| part.field.is_hollow());
     let data = if is_hollow { hollow_of(len) } else { summed_up::<T>(parts, len) }?;
     if recorded && parts.iter().any(Part::is_traced) {
-        let dtype = DType::of::<T>().expect("floats are known");
+        let dtype = DType::of::<T>().expect("each float type has a `DType`");
         return Ok(Buffer::traced(data, Node::new(dtype, len, NodeStep::Parts(parts.to_vec()), None)).held());
     }
     Ok(Buffer::from(data).held())

@@ -26,6 +26,7 @@ mod link;
 mod listing;
 mod place;
 mod products;
+mod ranges;
 pub mod record;
 mod replay;
 pub mod rules;
@@ -43,6 +44,7 @@ pub use evaluate::evaluate;
 pub use field::Field;
 pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, listing};
 pub use place::{StridedPlace, Table};
+pub use ranges::{ReadRange, note_least, note_range, with_ranges};
 #[doc(hidden)]
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};

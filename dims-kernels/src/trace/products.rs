@@ -15,7 +15,7 @@ use crate::program::interpreter::ProgramOutput;
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
 use alloc::vec::Vec;
-use core::any::TypeId;
+use core::any::{Any, TypeId};
 use smallvec::SmallVec;
 
 /// A sum of products as a contraction, if that is worthwhile. Each product is added `count` times.
@@ -68,7 +68,7 @@ pub(super) fn with_constants<T: ProgramOutput + Real>(
     constants: &[(usize, f64)],
 ) -> Option<(SmallVec<[Field; 4]>, f64)> {
     if let Some(product) = contract::moderate_product(constants.iter().map(|&(_, value)| T::of(value))) {
-        return Some((fields, Number::float(T::from_acc(product))));
+        return Some((fields, Number::float(product)));
     }
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         return None;
@@ -271,11 +271,18 @@ impl ProductOfFields<'_> {
                 }
             });
         }
-        let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
         let name = |axis: usize| self.name(axis);
         let axes = LoopAxes { sizes: &own, name: &name };
-        contract::contract(operands, &[], scale.to_acc(), axes, Target::new(order, &own))
+        contract::contract(operands, &[], accumulated::<T>(scale), axes, Target::new(order, &own))
     }
+}
+
+/// A number in the type in which sums are accumulated. Half precisions have no numbers as great as
+/// many counts.
+fn accumulated<T: Real>(number: f64) -> T::Acc {
+    let wide = <T::Wide as num_traits::NumCast>::from(number);
+    let any: &dyn Any = &wide.unwrap_or_else(<T::Wide as num_traits::Float>::nan);
+    *any.downcast_ref::<T::Acc>().expect("sums of floats are accumulated in their wide type")
 }
 
 impl ScalarProgram {
@@ -304,7 +311,10 @@ impl ScalarProgram {
         while let Some(register) = open.pop() {
             match self.instruction(register) {
                 Instruction::Constant(Number::Float(value)) => constants.push((factors.len(), value)),
-                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
+                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => {
+                    let is_constant = matches!(self.instruction(a), Instruction::Constant(Number::Float(_)));
+                    open.extend(if is_constant { [a, b] } else { [b, a] });
+                }
                 Instruction::Unary(UnaryOpcode::Neg, a) => {
                     constants.push((factors.len(), -1.0));
                     open.push(a);

@@ -1,7 +1,7 @@
 //! Recording: turns an expression into a program over its operands.
 
 use crate::error::Error;
-use crate::load::gather::IndexedAxis;
+use crate::load::gather::{IndexedAxis, computed_axis};
 use crate::load::strided::Strided;
 use crate::loops::nest::{Nest, Odometer};
 use crate::loops::rows::Rows;
@@ -19,11 +19,13 @@ use crate::program::lowered::LoweredProgram;
 use crate::scalar::Element;
 use crate::trace::compute::mapped;
 use crate::trace::link::Linked;
+use crate::trace::ranges::{are_noted, note_range};
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, TableIndex, TableSource,
     names_of_variables, registry,
 };
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -447,11 +449,19 @@ impl<'w> Writer<'w> {
 }
 
 /// The sums of some indices, each times its stride, contiguous in an order of their loops. An
-/// out-of-range index counts as 0; one of them is returned, with its position in the list.
-fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Option<(usize, isize)>), Error> {
+/// out-of-range index counts as 0; one of them is returned, with its position in the list. The
+/// positions along the axes of a leaf, if it is given, are noted.
+fn offsets(
+    indices: &[TableIndex],
+    order: &[usize],
+    noted: Option<&RecordedLeaf<'_>>,
+) -> Result<(Vec<isize>, Option<(usize, isize)>), Error> {
     let (mut offsets, mut fault) = (Vec::new(), None);
     for (at, TableIndex { index, stride, size }) in indices.iter().enumerate() {
         let values = mapped::<isize>(index, order)?;
+        if let Some(leaf) = noted {
+            note_positions(&values, *size, &leaf.indices[at].1);
+        }
         offsets.resize(values.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(values) {
             // An out-of-range index is an error if its element is used. Running the expression
@@ -464,6 +474,22 @@ fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<(Vec<isize>, Optio
         }
     }
     Ok((offsets, fault))
+}
+
+/// Notes the positions that an index selects along an axis. (A range around them would not do: in a
+/// program for other sizes, those counted from the end are at other places among them.)
+fn note_positions(values: &[isize], size: usize, axis: &IndexedAxis) {
+    let name = || computed_axis((axis.dim, axis.axis), core::iter::empty());
+    let mut known = BTreeSet::new();
+    let within = values.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < size);
+    for at in within.filter(|&at| known.insert(at)) {
+        note_range(at..at + 1, size, &name);
+    }
+}
+
+/// Whether some of the indices depend on inputs of a function that is being recorded to run again.
+fn are_recorded(indices: &[TableIndex]) -> bool {
+    indices.iter().any(|own| own.index.all_nodes().iter().any(|node| node.is_recorded()))
 }
 
 /// The offsets from the computed indices of a leaf, over the loops along which they vary.
@@ -500,7 +526,9 @@ impl OffsetTable {
         };
         let order: SmallVec<[usize; 8]> =
             (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
-        let (offsets, fault) = offsets(&indices, &order)?;
+        // (If each run computes the indices, it also checks them.)
+        let noted = (are_noted() && !are_recorded(&indices)).then_some(leaf);
+        let (offsets, fault) = offsets(&indices, &order, noted)?;
         let fault = fault.map(|(at, index)| {
             let (_, axis) = &leaf.indices[at];
             let (what, index) = (axis.describe(), index as i128);
@@ -516,7 +544,7 @@ impl OffsetTable {
 
     /// Whether the indices depend on inputs of a function that is being recorded to run again.
     fn is_recorded(&self) -> bool {
-        self.indices.iter().any(|own| own.index.all_nodes().iter().any(|node| node.is_recorded()))
+        are_recorded(&self.indices)
     }
 
     fn table(self, sizes: &[usize]) -> Table {
@@ -598,7 +626,7 @@ impl RecordedLeaf<'_> {
                     index.stride = lying[sizes.len() + at];
                 }
                 let mut place = StridedPlace::strided(0, lying[..sizes.len()].iter().copied());
-                table.offsets = offsets(&table.indices, &table.order)?.0;
+                table.offsets = offsets(&table.indices, &table.order, None)?.0;
                 place.table = Some(Box::new(table.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(held), place }
             }

@@ -1,9 +1,11 @@
 //! The input of `#[batched]`: a function, a method with or without a body, or all methods of a
 //! trait or an impl.
 
+use crate::groups::Ungroup;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
+use syn::visit_mut::VisitMut;
 use syn::{
     Attribute, Block, Error, ImplItem, Item, ItemImpl, ItemTrait, Result, Signature, Token, TraitItem,
     Visibility,
@@ -38,7 +40,9 @@ impl Parse for BatchedInput {
         let _: Visibility = ahead.parse()?;
         let _: Option<Token![unsafe]> = ahead.parse()?;
         if ahead.peek(Token![trait]) || ahead.peek(Token![impl]) {
-            return match input.parse()? {
+            let mut item: Item = input.parse()?;
+            Ungroup.visit_item_mut(&mut item);
+            return match item {
                 Item::Trait(item) => Ok(BatchedInput::Block(Box::new(Methods::Trait(item)))),
                 Item::Impl(item) => Ok(BatchedInput::Block(Box::new(Methods::Impl(item)))),
                 item => Err(Error::new_spanned(item, EXPECTED)),
@@ -60,12 +64,15 @@ impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
-        let sig = input.parse()?;
+        let mut sig: Signature = input.parse()?;
+        Ungroup.visit_signature_mut(&mut sig);
         let block = if input.peek(Token![;]) {
             input.parse::<Token![;]>()?;
             None
         } else {
-            Some(input.parse()?)
+            let mut block: Block = input.parse()?;
+            Ungroup.visit_block_mut(&mut block);
+            Some(block)
         };
         Ok(Function { is_member: false, attrs, vis, sig, block })
     }

@@ -9,10 +9,14 @@ use super::valid::{Batched, Output, Param, fresh};
 use crate::pattern::plan::own;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use std::mem;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
 use syn::visit_mut::VisitMut;
 use syn::{
-    Block, Expr, ExprMacro, ExprReturn, GenericParam, Pat, PatIdent, Stmt, StmtMacro, Type, Visibility,
+    Block, Expr, ExprBreak, ExprForLoop, ExprIf, ExprLoop, ExprMacro, ExprReturn, ExprWhile, GenericParam,
+    Label, Macro, Pat, PatIdent, Stmt, StmtMacro, Token, Type, Visibility,
 };
 
 /// The path of the module with the traits.
@@ -176,18 +180,34 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
             }
         }
 
+        /// syn takes a macro with braces for a statement, even at the end of a block.
+        fn visit_block_mut(&mut self, block: &mut Block) {
+            if let Some(Stmt::Macro(StmtMacro { semi_token: None, .. })) = block.stmts.last()
+                && let Some(Stmt::Macro(StmtMacro { attrs, mac, .. })) = block.stmts.pop()
+            {
+                block.stmts.push(Stmt::Expr(Expr::Macro(ExprMacro { attrs, mac }), None));
+            }
+            syn::visit_mut::visit_block_mut(self, block);
+        }
+
+        /// The arguments of most macros are expressions. If a macro puts them into a closure, a
+        /// `return` in them is converted to the function's result, although it leaves the closure.
+        fn visit_macro_mut(&mut self, call: &mut Macro) {
+            if mentions(call.tokens.clone(), "return")
+                && let Ok(mut arguments) =
+                    call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
+            {
+                arguments.iter_mut().for_each(|argument| self.visit_expr_mut(argument));
+                call.tokens = arguments.into_token_stream();
+            }
+        }
+
         fn visit_item_mut(&mut self, _: &mut syn::Item) {}
     }
     let mut block = block.clone();
     Returns(batched).visit_block_mut(&mut block);
     if batched.results.is_empty() {
         return block.to_token_stream();
-    }
-    // syn takes a macro with braces for a statement, even at the end.
-    if let Some(Stmt::Macro(StmtMacro { semi_token: None, .. })) = block.stmts.last()
-        && let Some(Stmt::Macro(StmtMacro { attrs, mac, .. })) = block.stmts.pop()
-    {
-        block.stmts.push(Stmt::Expr(Expr::Macro(ExprMacro { attrs, mac }), None));
     }
     if let Some(Stmt::Expr(value, None)) = block.stmts.last()
         && !is_without_value(value)
@@ -202,9 +222,10 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     block.to_token_stream()
 }
 
-/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, a macro that never returns,
-/// such as `todo!()`, or `Ok` or `Some` of one of these. They already have the declared type, and
-/// rustc could not infer another.
+/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, one that has no value, such
+/// as `todo!()`, `return` or an endless loop, `Ok` or `Some` of one of these, or a block, `if` or
+/// `match` that ends in them. They already have the declared type, and rustc could not infer
+/// another.
 fn is_without_value(value: &Expr) -> bool {
     let ends_in = |expr: &Expr, names: &[&str]| match expr {
         Expr::Path(path) => {
@@ -218,14 +239,82 @@ fn is_without_value(value: &Expr) -> bool {
             let is_vec = || call.func.to_token_stream().to_string().ends_with("Vec :: new");
             ends_in(&call.func, &["Err"]) || is_vec()
         }
-        Expr::Macro(call) if call.mac.path.is_ident("vec") => call.mac.tokens.is_empty(),
         Expr::Macro(call) => {
+            let is = |name: &&str| call.mac.path.segments.last().is_some_and(|last| last.ident == name);
             let never = ["panic", "todo", "unimplemented", "unreachable"];
-            never.iter().any(|name| call.mac.path.is_ident(name))
+            never.iter().any(is) || is(&"vec") && call.mac.tokens.is_empty()
         }
+        Expr::Paren(inner) => is_without_value(&inner.expr),
+        Expr::Block(inner) => {
+            ends_without_value(&inner.block) && !has_break(&inner.block, inner.label.as_ref())
+        }
+        Expr::Unsafe(inner) => ends_without_value(&inner.block),
+        Expr::If(ExprIf { then_branch, else_branch: Some((_, otherwise)), .. }) => {
+            ends_without_value(then_branch) && is_without_value(otherwise)
+        }
+        Expr::Match(choice) => choice.arms.iter().all(|arm| is_without_value(&arm.body)),
+        Expr::Return(_) => true,
+        Expr::Loop(endless) => !has_break(&endless.body, endless.label.as_ref()),
         Expr::Path(_) => ends_in(value, &["None"]),
         _ => false,
     }
+}
+
+fn ends_without_value(block: &Block) -> bool {
+    match block.stmts.last() {
+        Some(Stmt::Expr(value, None)) => is_without_value(value),
+        // Such as `return x;`. For `x;`, rustc reports the missing value.
+        _ => true,
+    }
+}
+
+/// Whether a `break` leaves a loop or a block with this body and label. Without a label, a `break`
+/// leaves the innermost loop.
+fn has_break(body: &Block, label: Option<&Label>) -> bool {
+    struct Breaks<'a> {
+        label: Option<&'a Label>,
+        is_in_another_loop: bool,
+        found: bool,
+    }
+    impl Breaks<'_> {
+        fn visit_another_loop(&mut self, body: &Block) {
+            let is_nested = mem::replace(&mut self.is_in_another_loop, true);
+            self.visit_block(body);
+            self.is_in_another_loop = is_nested;
+        }
+    }
+    impl Visit<'_> for Breaks<'_> {
+        fn visit_expr_break(&mut self, leave: &ExprBreak) {
+            self.found |= match &leave.label {
+                Some(label) => self.label.is_some_and(|own| own.name == *label),
+                None => !self.is_in_another_loop,
+            };
+            visit::visit_expr_break(self, leave);
+        }
+
+        fn visit_macro(&mut self, call: &Macro) {
+            let has = |name: &str| mentions(call.tokens.clone(), name);
+            let has_label = self.label.is_some_and(|own| has(&own.name.ident.to_string()));
+            self.found |= has("break") && (has_label || !self.is_in_another_loop);
+        }
+
+        fn visit_expr_loop(&mut self, other: &ExprLoop) {
+            self.visit_another_loop(&other.body);
+        }
+
+        fn visit_expr_while(&mut self, other: &ExprWhile) {
+            self.visit_expr(&other.cond);
+            self.visit_another_loop(&other.body);
+        }
+
+        fn visit_expr_for_loop(&mut self, other: &ExprForLoop) {
+            self.visit_expr(&other.expr);
+            self.visit_another_loop(&other.body);
+        }
+    }
+    let mut breaks = Breaks { label, is_in_another_loop: false, found: false };
+    breaks.visit_block(body);
+    breaks.found
 }
 
 /// The function that users call: it seals the arguments, calls the inner function, and unseals the

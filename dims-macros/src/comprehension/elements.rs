@@ -30,7 +30,7 @@ impl Checker {
                     }
                 }
                 Some(Err(error)) => return self.error(error),
-                // Anything may follow braces, so brackets after them were not wrapped.
+                // Brackets after braces may begin a new expression, so they were not wrapped.
                 None => {
                     let what = "put parentheses around an operand that has braces: `({ a })[i]`";
                     return self.error(Error::new(brackets.index.span(), what));
@@ -82,8 +82,8 @@ impl Checker {
         self.operands.len() - 1
     }
 
-    /// Whether an element is the same for all loops. Then its operand may be anything that Rust can
-    /// index.
+    /// Whether an element is the same for all loops. If so, its operand may be anything that Rust
+    /// can index.
     pub(super) fn is_fixed_element(&self, expr: &Expr) -> bool {
         matches!(expr, Expr::Index(_)) && !self.loops_in(expr.to_token_stream())
     }
@@ -107,8 +107,8 @@ fn is_place(base: &Expr) -> bool {
     }
 }
 
-/// The text of a place, with the expansion that each name is from. A variable of a `macro_rules!`
-/// macro, or of the comprehension itself, may have the name of another variable.
+/// The text of a place, with the macro expansion that each name comes from. A variable of a
+/// `macro_rules!` macro, or of the comprehension itself, may have the same name as another one.
 fn identity(code: TokenStream) -> String {
     let of_token = |token: TokenTree| match token {
         TokenTree::Ident(name) => format!("{}#{} ", name.unraw(), expansion(name.span())),
@@ -118,7 +118,7 @@ fn identity(code: TokenStream) -> String {
     code.into_iter().map(of_token).collect()
 }
 
-/// Tokens, formatted as usual.
+/// The text of tokens, with conventional spacing: `a[i, j]` instead of `a [i , j]`.
 pub fn compact(text: &str) -> String {
     let mut out = text.to_owned();
     for (spaced, tight) in [

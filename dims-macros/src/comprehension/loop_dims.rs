@@ -55,6 +55,10 @@ pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
     program.loops.iter().map(|one| (!one.outer).then(|| variable(&one.name))).collect()
 }
 
+/// The maximum number of loops with different names in a call: one less than the maximum number of
+/// dims of a tensor.
+pub const MOST_LOOPS: usize = 31;
+
 /// The maximum number of letters of a loop's name in messages.
 const MOST_LETTERS: usize = 16;
 

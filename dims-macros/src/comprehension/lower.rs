@@ -610,7 +610,7 @@ fn place(node: &Node, other: Span) -> Span {
 }
 
 /// An index without a loop. It is checked where an element is read, as all indices are. A negative
-/// literal counts from the end, also in parentheses, which it gets in a `macro_rules!` macro.
+/// literal counts from the end, also in parentheses.
 fn position(index: &TokenStream) -> TokenStream {
     let suffixed = |literal: &LitInt, ty| LitInt::new(&format!("{literal}{ty}"), literal.span());
     let mut expr = syn::parse2::<Expr>(index.clone());

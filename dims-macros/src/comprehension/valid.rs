@@ -3,6 +3,7 @@
 use super::LoopNotation;
 use super::ast::{ComprehensionCall, LoopRef, ResultAxis};
 use super::errors::Mistakes;
+use super::loop_dims::MOST_LOOPS;
 use super::node::*;
 use super::tokens::{OUTER, grouped, is_same, own, stands_for, unwrap};
 use super::{names, sizes};
@@ -12,10 +13,6 @@ use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
-
-/// The maximum number of loops with different names in a call: one less than the maximum number of
-/// dims of a tensor.
-const MOST_LOOPS: usize = 31;
 
 /// The maximum number of `let`s of a call: each is a level of the tree.
 const MOST_LETS: usize = 500;

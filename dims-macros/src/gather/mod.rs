@@ -1,6 +1,6 @@
 //! `gather!`: elements at computed positions.
 
-use crate::comprehension::loop_dims::{loop_name, loop_type};
+use crate::comprehension::loop_dims::{MOST_LOOPS, loop_name, loop_type};
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, number};
 use crate::pattern::call::given;
 use crate::pattern::call::{self, Size};
@@ -148,6 +148,7 @@ fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
         let array = one_array(words, errors);
         let before = table.entries.len();
         let numbered = number(&array, if at == 0 { &source } else { &index }, &mut table, words, errors);
+        check_count(&numbered, before, &table, words, errors);
         if at == 0 {
             gathered =
                 (before..table.entries.len()).filter(|&axis| table.entries[axis].name == "_").collect();
@@ -172,6 +173,22 @@ fn coordinates_of<'n>(
     table: &'n Table,
 ) -> impl Iterator<Item = &'n (Option<usize>, Place)> {
     numbered.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(table, axis).is_some()))
+}
+
+/// Checks that there are not too many axes. `before` is the number of axes in the table before
+/// those of this array.
+fn check_count(numbered: &Numbered, before: usize, table: &Table, words: &Words, errors: &mut Errors) {
+    let is_named = |axis: usize| table.entries[axis].number.is_none();
+    let named_before = |axis: usize| (0..axis).filter(|&axis| is_named(axis)).count();
+    // The first axis that is too many is reported.
+    if named_before(before) > MOST_LOOPS {
+        return;
+    }
+    let is_beyond = |axis: usize| is_named(axis) && named_before(axis) >= MOST_LOOPS;
+    if let Some((_, place)) = numbered.places.iter().find(|(axis, _)| axis.is_some_and(is_beyond)) {
+        let what = format!("`gather!` can have at most {MOST_LOOPS} axes with different names");
+        errors.at(words, place, what);
+    }
 }
 
 /// Checks the first array.

@@ -1,8 +1,10 @@
 //! The struct, and how each of its fields is loaded.
 
 use crate::fields::{self, is_generic, last_name};
+use crate::groups::Ungroup;
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 use syn::{
     Data, DeriveInput, Error, Expr, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result,
     Token, Type,
@@ -103,8 +105,11 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
             } else if meta.path.is_ident("layout") {
                 options.layout = Some(axes(meta.value()?.parse()?, is_generic)?);
             } else if meta.path.is_ident("default") {
-                let has_value = meta.input.peek(Token![=]);
-                options.default = Some(if has_value { Some(meta.value()?.parse()?) } else { None });
+                let mut value: Option<Box<Expr>> = None;
+                if meta.input.peek(Token![=]) {
+                    Ungroup.visit_expr_mut(value.insert(meta.value()?.parse()?));
+                }
+                options.default = Some(value);
             } else {
                 return Err(
                     meta.error("expected `name = \"..\"`, `axes = (..)`, `layout = (..)` or `default`")
@@ -130,7 +135,8 @@ fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options>
 }
 
 /// Checks a list of axes: a tuple, or a generic type that stands for one.
-fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
+fn axes(mut axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
+    Ungroup.visit_type_mut(&mut axes);
     if matches!(axes, Type::Tuple(_)) || is_generic(&axes) {
         return Ok(axes);
     }

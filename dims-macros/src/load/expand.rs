@@ -42,6 +42,7 @@ pub fn expand(input: &LoadInput) -> TokenStream {
         predicates.extend(bounds(ty, &of, &of_element, ident, generics));
     }
     generics_of_impl.make_where_clause().predicates.extend(predicates);
+    let from = own("from");
     let names: Vec<Ident> = (0..fields.len()).map(|at| own(&format!("field{at}"))).collect();
     let values = fields.iter().map(|part| value(part, &file));
     let members = fields.iter().map(|part| &part.member);
@@ -53,7 +54,7 @@ pub fn expand(input: &LoadInput) -> TokenStream {
             // A path instead of a closure would make rustc's messages longer.
             #[allow(clippy::redundant_closure_for_method_calls)]
             fn load(
-                __from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,
+                #from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {
                 #(let #names = #values;)*
                 ::core::option::Option::Some(#ident { #(#members: #names?),* })
@@ -64,16 +65,21 @@ pub fn expand(input: &LoadInput) -> TokenStream {
 
 fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
+    // The type may come from another macro, where the loader has no name. rustc reports an error
+    // only once if all of this has the span of the type.
+    let outer = own("from");
+    let field =
+        |call: TokenStream| quote_spanned!(ty.span()=> { let from = &mut *#outer; from.field(#call) });
     match &part.how {
         How::Tensor { name, axes, layout: None } => {
-            quote_spanned!(ty.span()=> __from.field(#name, |from| from.tensor::<#ty, #axes>()))
+            field(quote_spanned!(ty.span()=> #name, |from| from.tensor::<#ty, #axes>()))
         }
         How::Tensor { name, axes, layout: Some(layout) } => {
-            quote_spanned!(ty.span()=> __from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+            field(quote_spanned!(ty.span()=> #name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
-        How::Nested { name } => {
-            quote_spanned!(ty.span()=> __from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
-        }
+        How::Nested { name } => field(
+            quote_spanned!(ty.span()=> #name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load),
+        ),
         How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
         How::Default(None) => {
             quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use typed_dims::grad::Parameters;
 use typed_dims::program::Spec;
-use typed_dims::program::engine::{self, EngineInput, EngineSetting, EngineTensor};
+use typed_dims::program::engine::{self, EngineAxis, EngineInput, EngineSetting, EngineTensor};
 
 /// Collects the arguments of a call.
 #[doc(hidden)]
@@ -28,6 +28,15 @@ pub(super) fn input(path: &str) -> String {
     if path.is_empty() { "the input".to_owned() } else { format!("the input `{path}`") }
 }
 
+/// Whether both are the same axes. The dims of axes are compared if both are known: a restored
+/// program has no dims.
+fn are_same(recorded: &[EngineAxis], given: &[EngineAxis]) -> bool {
+    let is_same = |(own, other): (&EngineAxis, &EngineAxis)| {
+        own.size == other.size && own.dim.zip(other.dim).is_none_or(|(own, other)| own.same(&other))
+    };
+    recorded.len() == given.len() && recorded.iter().zip(given).all(is_same)
+}
+
 impl Given<'_> {
     fn add(&mut self, own: DeviceTensor) -> Result<(), XlaError> {
         let number = self.tensors.len();
@@ -39,7 +48,7 @@ impl Given<'_> {
                     let axes: Vec<String> = axes.map(|(name, size)| format!("{name} = {size}")).collect();
                     format!("{} [{}]", of.dtype.name(), axes.join(", "))
                 };
-                if (tensor.dtype, tensor.sizes()) != (own.tensor.dtype, own.tensor.sizes()) {
+                if tensor.dtype != own.tensor.dtype || !are_same(&tensor.axes, &own.tensor.axes) {
                     format!(
                         "{} is {}, but the program was recorded for {}",
                         input(&tensor.path),

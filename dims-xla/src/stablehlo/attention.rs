@@ -57,10 +57,14 @@ impl Lower<'_> {
         reduced: &[usize],
         sizes: &[usize],
     ) -> Value {
+        let shape: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
+        if reduced.iter().any(|&axis| sizes[axis] == 0) {
+            // Factors that are computed from no elements may be infinite or NaN.
+            return self.body.zeros(a.value.dtype.in_registers(), &shape);
+        }
         let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
         let count: usize = reduced.iter().filter(|axis| !varies(axis)).map(|&axis| sizes[axis]).product();
         let found = self.contract(a, b, kept, reduced);
-        let shape: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| varies(&kept[at])).collect();
         let found = match count {
             1 => found,

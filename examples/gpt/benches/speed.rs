@@ -1,9 +1,9 @@
 //! The speed of a decoder of 6 layers, 256 wide, with 8 heads and a context of 256: tokens per
 //! second in training steps on 8 texts, and in sampling with a key-value cache.
 //!
-//! Sampling one token of each text reads all weights once, so it takes at least the time to read
-//! them. The bench measures this bound in the same run, as the time to sum an array as large
-//! as the weights, and prints the share of the sampling time that the bound takes up.
+//! Sampling one token of each text reads all the weights once, so it takes at least as long as
+//! reading them. The bench measures this lower bound in the same run, as the time to sum an array
+//! as large as the weights, and prints it as a percentage of the sampling time.
 //!
 //! Run `taskset -c 0 cargo bench -p gpt --bench speed -- [rounds] [train|sample]`.
 //! `benches/python/gpt.py` measures the same decoder in PyTorch and JAX.
@@ -18,8 +18,8 @@ use std::time::Instant;
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 
-/// The feed-forward network is about 8/3 times as wide as the decoder, as in training. `chars` is
-/// the number of distinct characters in the Bible.
+/// The feed-forward network is about 8/3 times as wide as the decoder, as in the example's
+/// `main.rs`. `chars` is the number of distinct characters in the Bible.
 const SIZES: Sizes = Sizes { chars: 63, layers: 6, heads: 8, width: 256, inner: 688 };
 const CONTEXT: usize = 256;
 const TEXTS: usize = 8;
@@ -54,7 +54,8 @@ fn train(gpt: &mut Gpt, rounds: usize) {
     }
 }
 
-/// Samples from one character until the context is full. The least time at each position counts.
+/// Samples, starting from one character, until the context is full. Keeps the shortest time at
+/// each position.
 fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
     let count = CONTEXT - 1;
     let (mut least, mut probes) = (vec![f64::INFINITY; count], vec![f64::INFINITY; count]);
@@ -75,8 +76,8 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
     let [time, probe] = [&least, &probes].map(|least| least.iter().sum::<f64>() / count as f64);
     let part = |part: &[f64]| 1e3 * part.iter().sum::<f64>() / part.len() as f64;
     println!(
-        "{:<28}{:>10.3} ms{:>10.0} tokens/s; the first 16 {:.3} ms, the last 16 {:.3}; reading all weights takes {:.3} ms ({:.1} GB/s), {:.0} % of the time",
-        format!("a token of {texts} text(s)"),
+        "{:<28}{:>10.3} ms{:>10.0} tokens/s; mean of the first 16 tokens {:.3} ms, of the last 16 {:.3} ms; reading all weights takes {:.3} ms ({:.1} GB/s), {:.0} % of the time",
+        format!("token for each of {texts} text(s)"),
         1e3 * time,
         texts as f64 / time,
         part(&least[..16]),
@@ -93,7 +94,7 @@ fn main() {
     let wanted = |part: &str| !words.iter().any(|word| word.parse::<usize>().is_err() && word != part);
     let mut gpt = Gpt::random(SIZES, 1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{} weights, threads: {threads}, the least times of {rounds} rounds", gpt.count_elements());
+    println!("{} weights, threads: {threads}, best of {rounds} rounds", gpt.count_elements());
     if wanted("sample") {
         let weights: Vec<f32> = (0..gpt.count_elements()).map(|at| (at % 61) as f32).collect();
         for texts in [1, 4] {

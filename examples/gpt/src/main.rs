@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use engine::{Engine, EngineArgs};
 use gpt::report::{self, Line};
 use gpt::sample::{self, sample};
-use gpt::text::{Corpus, Vocabulary, bible};
+use gpt::text::{Corpus, Vocabulary, bible, check_length};
 use gpt::train::{Options, Training};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
@@ -143,9 +143,7 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     };
     let corpus = Corpus::new(training.vocabulary.encode(&text)?);
     let Options { steps, context, .. } = training.options;
-    if corpus.test.len() <= context {
-        return Err(format!("the text is too short for passages of {context} characters").into());
-    }
+    check_length(&corpus.test, context)?;
     println!(
         "{} weights on {engine}; {} characters to learn from, {} to test with, {} distinct characters",
         training.with_state(|(gpt, _)| gpt.count_elements())?,
@@ -214,8 +212,8 @@ fn export(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     let text = text(args)?;
     let training = fresh(args, &text, &Engine::Cpu)?;
     let corpus = Corpus::new(training.vocabulary.encode(&text)?);
-    training.save(&checkpoint(out))?;
-    training.export(&corpus, args.steps, &out.join("passages.safetensors"))
+    training.export(&corpus, args.steps, &out.join("passages.safetensors"))?;
+    training.save(&checkpoint(out))
 }
 
 /// Saves the checkpoint, the measurements and the plot.

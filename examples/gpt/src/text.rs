@@ -94,6 +94,14 @@ impl Corpus {
     }
 }
 
+/// An error if a text is too short for [`passages`] of this length.
+pub fn check_length(ids: &[u32], passage: usize) -> Result<(), String> {
+    if ids.len() <= passage {
+        return Err(format!("the text is too short for passages of {passage} characters"));
+    }
+    Ok(())
+}
+
 /// Random passages of a text, and the same passages shifted by one character. They are the same in
 /// each call with the same arguments, so a resumed run gets the same passages.
 ///

@@ -1,7 +1,7 @@
 //! The state of a training run, and its checkpoint file.
 
 use crate::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token};
-use crate::text::{Corpus, Vocabulary, passages};
+use crate::text::{Corpus, Vocabulary, check_length, passages};
 use engine::{Data, Devices, Engine, Loss, Model, Trainer};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
@@ -192,6 +192,7 @@ impl Training {
     /// so that another program can train on the same passages.
     pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
         let Options { batch, context, seed, .. } = self.options;
+        check_length(&corpus.training, context)?;
         let mut file = SafetensorsWriter::new();
         for step in self.steps()..self.steps() + steps {
             let (texts, next) = passages(&corpus.training, batch, context, seed, step as u64);

@@ -152,6 +152,17 @@ fn what_is_no_checkpoint_is_an_error() {
 }
 
 #[test]
+fn a_text_as_short_as_a_passage_is_not_exported() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (vocabulary, Corpus { mut training, test }) = corpus();
+    training.truncate(OPTIONS.context);
+    let run = Training::new(OPTIONS, vocabulary, &Engine::Cpu).unwrap();
+    let path = folder.path().join("passages.safetensors");
+    let error = run.export(&Corpus { training, test }, 1, &path).unwrap_err();
+    assert_eq!(error.to_string(), "the text is too short for passages of 8 characters");
+}
+
+#[test]
 fn passages_are_shifted_by_one_and_depend_on_the_step() {
     let ids: Vec<u32> = (0..100).collect();
     let (texts, next) = passages(&ids, 3, 5, 1, 0);

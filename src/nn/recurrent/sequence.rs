@@ -10,7 +10,7 @@ use crate::types::set::rename::NotIn;
 use crate::types::set::shared::Covered;
 use crate::types::set::{Fails, FirstWith, MaybeDim, NameFor, NamedOnce, NoDim};
 use alloc::vec::Vec;
-use typed_dims_core::operators::nn::checks::check_lengths;
+use typed_dims_core::operators::nn::checks::{check_lengths, check_sizes, with_origin_of};
 
 /// The state of a cell, with elements of type `T` and the dims `S`.
 pub trait RecurrentState<T, S: Dims>: Sized {
@@ -18,6 +18,12 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     #[doc(hidden)]
     #[track_caller]
     fn zeros_like(output: &Named<T, S>) -> Self;
+
+    /// Checks that the state and the gates have the same sizes along the dims that both have.
+    /// (Their sum would name the cell's caller as the origin of both sizes.)
+    #[doc(hidden)]
+    #[track_caller]
+    fn check_sizes<G: Dims>(&self, gates: &Named<T, G>);
 
     /// The output of the cell.
     #[doc(hidden)]
@@ -71,6 +77,10 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for GruState<S, T> {
         output.zero()
     }
 
+    fn check_sizes<G: Dims>(&self, gates: &Named<T, G>) {
+        check_sizes(gates, self);
+    }
+
     fn output(&self) -> &Named<T, S> {
         self
     }
@@ -83,6 +93,11 @@ impl<T: Real, S: Dims> RecurrentState<T, S> for GruState<S, T> {
 impl<T: Real, S: Dims> RecurrentState<T, S> for LstmState<S, T> {
     fn zeros_like(output: &Named<T, S>) -> Self {
         LstmState { hidden: output.zero(), cell: output.zero() }
+    }
+
+    fn check_sizes<G: Dims>(&self, gates: &Named<T, G>) {
+        check_sizes(gates, &self.hidden);
+        check_sizes(&self.hidden, &self.cell);
     }
 
     fn output(&self) -> &Named<T, S> {
@@ -150,11 +165,12 @@ macro_rules! sequences {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// The outputs and the last state, from the input's contribution to the gates.
+            /// The outputs and the last state, from the contribution of the input `x` to the gates.
             #[track_caller]
-            pub(super) fn read<D, Y, V, S, G>(
+            pub(super) fn read<X, D, Y, V, S, G>(
                 &self,
                 all: Named<T, G>,
+                x: &Named<T, X>,
                 time: D,
                 state: Option<$state<S, T>>,
                 reading: ReadFrom,
@@ -166,6 +182,7 @@ macro_rules! sequences {
                 Y: Union<Y, Out = Y> + Union<GatesOf<$gate, N>, Out = Y>,
                 $gate: DimsOf<Y, V>,
                 H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+                X: Dims,
                 V: Dims,
                 G: Dims,
             {
@@ -173,7 +190,10 @@ macro_rules! sequences {
                 assert!(count > 0, "there are no positions along `{}`", D::NAME);
                 kept.check(D::NAME, count);
                 let mut state = match state {
-                    Some(state) => state,
+                    Some(state) => {
+                        state.check_sizes(&with_origin_of(all.clone(), x));
+                        state
+                    }
                     None => {
                         let first = all.view().index(time, 0_usize).index($gate, 0);
                         RecurrentState::zeros_like(&first.rename(N::default(), H::default()).eval())

@@ -251,7 +251,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes the line
+            #[rustfmt::skip] // rustc quotes this line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
@@ -273,7 +273,7 @@ macro_rules! networks {
                 G: Dims,
             {
                 let gates = [self.forward.gates::<X, Z>(x).same_set(), self.backward.gates::<X, Z>(x).same_set()];
-                self.read(gates, time, states, &$kept)
+                self.read(gates, x, time, states, &$kept)
             }
         }
     };
@@ -287,7 +287,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes the line
+            #[rustfmt::skip] // rustc quotes this line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, S, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
@@ -310,11 +310,11 @@ macro_rules! networks {
                 let mut first = first_states(states, 1 + self.more.len());
                 let state = first.next().flatten();
                 let gates = self.first.gates::<X, Z>(x).same_set();
-                let (mut y, last) = self.first.read(gates, time, state, ReadFrom::Start, &kept);
+                let (mut y, last) = self.first.read(gates, x, time, state, ReadFrom::Start, &kept);
                 let mut states = Vec::from([last]);
                 for (layer, state) in self.more.iter().zip(first) {
                     let gates = layer.gates::<<S as Union<(D,)>>::Out, G>(&y);
-                    let (above, last) = layer.read(gates, time, state, ReadFrom::Start, &kept);
+                    let (above, last) = layer.read(gates, &y, time, state, ReadFrom::Start, &kept);
                     y = above;
                     states.push(last);
                 }
@@ -332,7 +332,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes the line
+            #[rustfmt::skip] // rustc quotes this line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
@@ -358,11 +358,11 @@ macro_rules! networks {
                 let state = first.next().flatten();
                 let [front, back] = [&self.first.forward, &self.first.backward];
                 let gates = [front.gates::<X, Z>(x).same_set(), back.gates::<X, Z>(x).same_set()];
-                let (mut y, last) = self.first.read(gates, time, state, &kept);
+                let (mut y, last) = self.first.read(gates, x, time, state, &kept);
                 let mut states = Vec::from([last]);
                 for (layer, state) in self.more.iter().zip(first) {
                     let gates = [layer.forward.gates::<O, G>(&y), layer.backward.gates::<O, G>(&y)];
-                    let (above, last) = layer.read(gates, time, state, &kept);
+                    let (above, last) = layer.read(gates, &y, time, state, &kept);
                     y = above;
                     states.push(last);
                 }
@@ -378,12 +378,13 @@ macro_rules! both_directions {
         where
             (N,): Union<($gate,), Out: Union<(I,)> + Union<(H,)>>,
         {
-            /// The outputs of both directions and their last states, from the input's contributions
-            /// to the gates.
+            /// The outputs of both directions and their last states, from the contributions of the
+            /// input `x` to the gates.
             #[track_caller]
-            fn read<D, Y, V, W, S, O, G>(
+            fn read<X, D, Y, V, W, S, O, G>(
                 &self,
                 [front, back]: [Named<T, G>; 2],
+                x: &Named<T, X>,
                 time: D,
                 states: Option<[$state<S, T>; 2]>,
                 kept: &impl Kept<T, S, $state<S, T>>,
@@ -395,14 +396,15 @@ macro_rules! both_directions {
                 $gate: DimsOf<Y, V>,
                 H: NameFor<N, V, Out = S> + KeepsRole<N, V> + DimsOf<<S as Union<(D,)>>::Out, W> + Resizable,
                 B: NameFor<H, <S as Union<(D,)>>::Out, Out = O> + KeepsRole<H, <S as Union<(D,)>>::Out>,
+                X: Dims,
                 V: Dims,
                 W: Dims,
                 O: Dims,
                 G: Dims,
             {
                 let [first, second] = states.map_or([None, None], |states| states.map(Some));
-                let (front, forward) = self.forward.read(front, time, first, ReadFrom::Start, kept);
-                let (back, backward) = self.backward.read(back, time, second, ReadFrom::End, kept);
+                let (front, forward) = self.forward.read(front, x, time, first, ReadFrom::Start, kept);
+                let (back, backward) = self.backward.read(back, x, time, second, ReadFrom::End, kept);
                 let both = concat(H::default(), [front, back]).rename(H::default(), B::default()).eval();
                 (both, [forward, backward])
             }

@@ -45,6 +45,14 @@ fn stacking_is_a_new_axis_and_a_concatenation() {
 }
 
 #[test]
+fn nothing_is_repeated_often() {
+    let x = abc_along_a().slice(B, ..0);
+    let times = 1 << (usize::BITS - 8);
+    assert_eq!(x.repeat(C, times).sizes(), [2, 0, 4 * times]);
+    assert_eq!(x.repeat(B, times).sizes(), [2, 0, 4]);
+}
+
+#[test]
 fn sizes_are_checked() {
     dims! { pub struct Three = 3; }
     let x = abc_along_a();

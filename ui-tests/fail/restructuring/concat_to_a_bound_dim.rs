@@ -1,4 +1,4 @@
-//~ words: cannot be joined | but not the new one
+//~ words: cannot be joined | but without the new one
 use typed_dims::operators::join::concat_to;
 use typed_dims::prelude::*;
 

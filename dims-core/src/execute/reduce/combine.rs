@@ -182,7 +182,7 @@ where
     };
     let (live, len, count, reducer) = match &still {
         Some(still) => {
-            let reducer = reducer.repeated(still.times());
+            let reducer = reducer.repeated(still.times);
             (&still.sizes[..], still.volume(kept), still.volume(reduced), reducer)
         }
         None => (sizes, len, count, reducer),

@@ -1,7 +1,7 @@
 //! The cosine of the angle between vectors.
 
 use crate::error::DimError;
-use crate::execute::reduce::{Empty, reduce, sum};
+use crate::execute::reduce::{Empty, WideOf, is_half, narrowed, reduce, sum, widened};
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Binary, Expr, Scalar};
@@ -47,6 +47,12 @@ where
         read_checked(&product, dims)?;
         let shape = product.unified_shape()?;
         if ExprStep::of::<A::Elem, U, JointRank<A, B>, _>(&product.expr, &shape)?.is_some() {
+            if const { is_half::<A::Elem>() } {
+                // The sum of products, and the product of norms, overflow and underflow early.
+                let (a, b) = (widened(a), widened(b));
+                let wide = composed::<WideOf<A, _>, WideOf<B, _>, D, U, X>(&a, &b, eps.widen())?;
+                return narrowed::<A::Elem, X, JointRank<A, B>>(wide);
+            }
             return composed::<A, B, D, U, X>(a, b, eps);
         }
     }

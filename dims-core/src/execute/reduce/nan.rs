@@ -1,14 +1,12 @@
 //! Reductions that leave NaN out: `nansum`, `nanmean`, `nanmax`, `nanmin`, `nanvar`, `nanstd`.
 
-use super::{Empty, Reduced, eval, reduce, sum};
+use super::{Empty, Reduced, WideOf, eval, is_half, narrowed, quotient_of_sums, reduce, sum, widened};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimList;
-use crate::types::rank::Rank;
 use crate::types::set::Dims;
-use core::marker::PhantomData;
 use kernels::ops;
 use kernels::reduce::Reducer;
 use kernels::scalar::{Num, Real};
@@ -16,10 +14,6 @@ use num_traits::Float;
 
 /// A tensor with the dims of `A` and the elements of an expression.
 type NumbersOf<A, E> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
-
-/// Like [`NumbersOf`], with elements of the type in which sums are accumulated.
-type TotalsOf<A, E> =
-    Named<<<A as AsTensor>::Elem as Num>::Acc, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
 /// The sum of the elements that are not NaN.
 #[track_caller]
@@ -46,18 +40,7 @@ where
     sum::<NumbersOf<A, _>, D, X>(&Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) })
 }
 
-#[track_caller]
-fn quotient<T: Num, X: Dims, R: Rank>(
-    sum: Named<T, X, R>,
-    count: &Named<T, X, R>,
-) -> Result<Named<T, X, R>, DimError> {
-    let quotient = Binary { op: ops::Div, a: sum.expr, b: &count.expr };
-    eval(Named::<T, X, R, _>::from_expr(quotient))
-}
-
 /// The mean of `values` over the positions where `expr` is not NaN. `values` is 0 at the others.
-///
-/// Half precisions cannot count far, and their sums overflow early, so both are wider.
 #[track_caller]
 fn mean_over_numbers<A, D, X>(
     values: &impl Expr<Elem = A::Elem>,
@@ -68,16 +51,9 @@ where
     D: DimList,
     X: Dims,
 {
-    if const { size_of::<A::Elem>() == 2 } {
-        let values = Unary { op: ops::ToAcc, a: values };
-        let is_nan = Unary { op: ops::IsNan, a: expr };
-        let counts = Select { cond: is_nan, a: Scalar(Num::ZERO), b: Scalar(Num::ONE) };
-        let total = sum::<TotalsOf<A, _>, D, X>(&values)?;
-        let count = sum::<TotalsOf<A, _>, D, X>(&counts)?;
-        let narrowed = Unary { op: ops::FromAcc(PhantomData), a: quotient(total, &count)?.expr };
-        return eval(Named::<A::Elem, X, A::Rank, _>::from_expr(narrowed));
-    }
-    quotient(sum::<NumbersOf<A, _>, D, X>(values)?, &count_of_numbers::<A, D, X>(expr)?)
+    let is_nan = Unary { op: ops::IsNan, a: expr };
+    let (zero, one) = (Scalar(<A::Elem as Num>::ZERO), Scalar(<A::Elem as Num>::ONE));
+    quotient_of_sums::<A, D, X>(values, &Select { cond: is_nan, a: zero, b: one })
 }
 
 #[track_caller]
@@ -91,8 +67,26 @@ where
     mean_over_numbers::<A, D, X>(&values, expr)
 }
 
+/// The variance of the numbers, or its square root if `ROOT` is set.
 #[track_caller]
-pub(super) fn variance_of_numbers<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+pub(super) fn variance_of_numbers<A, D, X, const ROOT: bool>(
+    expr: &A::Expr,
+) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    if const { is_half::<A::Elem>() } {
+        // Squares of half precisions overflow and underflow early.
+        let variance = variance_in_own_type::<WideOf<A, _>, D, X, ROOT>(&widened(expr))?;
+        return narrowed::<A::Elem, X, A::Rank>(variance);
+    }
+    variance_in_own_type::<A, D, X, ROOT>(expr)
+}
+
+#[track_caller]
+fn variance_in_own_type<A, D, X, const ROOT: bool>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,
     D: DimList,
@@ -104,7 +98,11 @@ where
     // (The square at an infinite element can be NaN, but that element is a number.)
     let is_nan = Unary { op: ops::IsNan, a: expr };
     let values = Select { cond: is_nan, a: Scalar(<A::Elem as Num>::ZERO), b: squares };
-    mean_over_numbers::<A, D, X>(&values, expr)
+    let variance = mean_over_numbers::<A, D, X>(&values, expr)?;
+    if const { !ROOT } {
+        return Ok(variance);
+    }
+    eval(Named::<A::Elem, X, A::Rank, _>::from_expr(Unary { op: ops::Sqrt, a: variance.expr }))
 }
 
 /// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is

@@ -190,11 +190,11 @@ fn sum_of_memory<T: Num>(
     let varies = |axis: &usize| rows.iter().any(|row| row[*axis] != 0);
     let supports = (0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis);
     let still = Still::of_supports(&[supports], sizes, kept);
-    let count = still.as_ref().map_or(1, Still::times);
+    let count = still.as_ref().map_or(1, |still| still.times);
     let (all, whole) = (sizes, kept);
     let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     let order = contract::order_of_pair::<T>([&rows[0], &rows[1]], sizes, kept);
-    if order.is_none() {
+    if order.is_none() || count == usize::MAX {
         shape.volume(reduced, 1)?;
     }
     let [a_row, b_row] = rows;
@@ -287,7 +287,11 @@ pub(crate) fn contracted_but<T: Num>(
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Vec<T>, DimError> {
     let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
-    let times = times(Num::ONE, still.times());
+    if still.times == usize::MAX {
+        let reduced: Order = (0..shape.sizes().len()).filter(|axis| !kept.contains(axis)).collect();
+        shape.volume(&reduced, 1)?;
+    }
+    let times = times(Num::ONE, still.times);
     let data = contract::contract(factors.operands, &factors.constants, times, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     still.repeated(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))

@@ -164,7 +164,9 @@ fn run<T: Num, U: Dims>(
         KeptLoops { kept: &kept, reduced: &reduced, len, count },
         &|at| loop_name::<U>(&layout, at),
     );
-    Ok((data.map_err(|error| named(error, pattern, &sizes))?, sizes))
+    // (If the positions of a sum cannot be counted, the sizes of all loops are shown.)
+    let shown = if count.is_some() { &sizes } else { &layout.sizes };
+    Ok((data.map_err(|error| named(error, pattern, shown))?, sizes))
 }
 
 /// Whether the operands may be multiplied in pairs. Otherwise one loop computes the result.
@@ -177,7 +179,7 @@ pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
 }
 
-/// Adds the result's sizes to a `TooLarge` error.
+/// Adds these sizes to a `TooLarge` error.
 pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
     match error {
         DimError::TooLarge { .. } => too_large(pattern, sizes),

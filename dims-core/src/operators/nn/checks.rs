@@ -6,7 +6,7 @@ use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank0;
-use crate::types::set::{Dims, Union};
+use crate::types::set::Dims;
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::Axis;
@@ -45,18 +45,32 @@ pub fn try_check_lengths<L: Dims>(
     Ok(())
 }
 
-/// Checks that two tensors have the same size along each dim that they share.
+/// Checks that two tensors have the same size along each dim that they share. A dim of one and a
+/// prime of it in the other are not compared.
 ///
 /// Layers that look up elements by index along such a dim need this check, because the lookup
-/// itself only checks that the indices are within the size.
+/// itself only checks that the indices are within the size. Recurrent layers need it because they
+/// combine results computed from the tensors, and a message would only say where those were made.
 #[doc(hidden)]
 #[panicking_twin]
-pub fn try_check_sizes<T, X: Union<Y>, Y: Dims, A: Expr, B: Expr>(
+pub fn try_check_sizes<T, X: Dims, Y: Dims, A: Expr, B: Expr>(
     first: &Named<T, X, Rank0, A>,
     second: &Named<T, Y, Rank0, B>,
 ) -> Result<(), DimError> {
-    let mut shape = Shape::new::<X::Out, Rank0>();
-    first.expr.unify::<X::Out, Rank0>(&mut shape)?;
-    second.expr.unify::<X::Out, Rank0>(&mut shape)?;
+    let (mut shape, mut other) = (Shape::new::<X, Rank0>(), Shape::new::<Y, Rank0>());
+    first.expr.unify::<X, Rank0>(&mut shape)?;
+    second.expr.unify::<Y, Rank0>(&mut other)?;
+    for (at, key) in Y::KEYS.as_slice().iter().enumerate() {
+        if let Some(own) = shape.position(key) {
+            let (size, origin) = other.known(at);
+            shape.unify(own, size, origin)?;
+        }
+    }
     shape.finish()
+}
+
+/// A tensor whose sizes come from another one, for messages.
+#[doc(hidden)]
+pub fn with_origin_of<T, X: Dims, Y: Dims>(tensor: Named<T, X>, from: &Named<T, Y>) -> Named<T, X> {
+    Named::from_expr(tensor.expr.with_origin(from.expr.origin()))
 }

@@ -367,6 +367,10 @@ where
         let Some(left) = left.filter(|&left| left > 0) else {
             return fail("the padding leaves no elements");
         };
+        #[cfg(feature = "std")]
+        kernels::trace::note_least(positions - left + 1, positions, &|| {
+            format!("a transposed convolution along dim `{}`, before the padding is removed,", slide.dim.name)
+        });
         slide.dim.unify(left, None)?;
         along.offset = front;
         along.terms[0].2 = Some(left);

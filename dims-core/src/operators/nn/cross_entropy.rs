@@ -1,13 +1,13 @@
 //! The cross entropy with options: ignored targets, class weights, label smoothing.
 
 use crate::error::{DimError, Origin};
-use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
+use crate::execute::reduce::{Empty, Reductions, TensorOf, eval, log_softmax, quotient_of_sums, reduce};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
 use crate::operators::select::{Indices, Take};
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, Computable, reference};
+use crate::tensors::tensor::{AsTensor, Computable, read_checked, reference};
 use crate::types::brand::Brand;
 use crate::types::dim::DimRef;
 use crate::types::rank::{Rank, Rank0};
@@ -15,6 +15,7 @@ use crate::types::set::remove::{Surplus, Within};
 use crate::types::set::shared::Covered;
 use crate::types::set::{Dims, DimsOf, Fails, FirstWith, NoDim};
 use kernels::ops;
+use kernels::reduce::reducers;
 use kernels::scalar::{Element, IndexInt, Num, Real};
 use twins::panicking_twin;
 
@@ -183,9 +184,8 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     /// If a size given with a dim differs from its size in the losses.
     #[panicking_twin]
     pub fn try_mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
-        let total = self.try_sum(dims)?;
-        let weight = sum::<Named<T, X, R>, D, Y>(&self.weights.expr)?;
-        eval(Named::<T, Y, R, _>::from_expr(Binary { op: ops::Div, a: total.expr, b: weight.expr }))
+        let each = read_checked(&self.each, &dims)?;
+        quotient_of_sums::<Named<T, X, R>, D, Y>(&*each, &self.weights.expr)
     }
 }
 
@@ -238,12 +238,12 @@ where
     let each = if label_smoothing == 0.0 {
         own
     } else {
-        let spread = spread::<A, C, X>(&logs, weights.as_ref().map(|weights| &weights.expr))?;
+        let spread = mean_of_logs::<A, C, X>(&logs, weights.as_ref().map(|weights| &weights.expr))?;
         let share = |share: f64| Scalar(number::<A::Elem>(share));
         eval(LossOf::<A, X, I, _>::from_expr(Binary {
             op: ops::Sub,
             a: Binary { op: ops::Mul, a: own.expr, b: share(1.0 - label_smoothing) },
-            b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / count as f64) },
+            b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing) },
         }))?
     };
     // (A product with the weight 0 can be NaN.)
@@ -275,9 +275,10 @@ fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
     Named::<T, S, R, _>::from_expr(Select { cond: &counted.expr, a: value, b: Scalar(other) })
 }
 
-/// The sum over the classes of each logarithm times its weight.
+/// The mean over the classes of each logarithm times its weight. (The sum can be too large for half
+/// precisions.)
 #[track_caller]
-fn spread<A, C, X>(
+fn mean_of_logs<A, C, X>(
     logs: &TensorOf<A>,
     weights: Option<&Evaluated<A::Elem, (C::Brand,), Rank0>>,
 ) -> Result<Named<A::Elem, X, A::Rank>, DimError>
@@ -290,9 +291,9 @@ where
         Some(weights) => {
             let product = Binary { op: ops::Mul, a: &logs.expr, b: weights };
             let product = eval(Named::<A::Elem, A::Dims, A::Rank, _>::from_expr(product))?;
-            sum::<TensorOf<A>, C, X>(&product.expr)
+            reduce::<TensorOf<A>, C, X, _>(&product.expr, reducers::Mean, Empty::Allowed)
         }
-        None => sum::<TensorOf<A>, C, X>(&logs.expr),
+        None => reduce::<TensorOf<A>, C, X, _>(&logs.expr, reducers::Mean, Empty::Allowed),
     }
 }
 

@@ -25,11 +25,12 @@ pub trait Dropout: Computable {
     ///
     /// Which elements become 0 depends on `p`, the seed, the names of the dims and the indices
     /// along all axes, but not on the number of threads. The seed is a number or a tensor without
-    /// dims: see [`Seed`]. In inference, leave the call out.
+    /// dims: see [`Seed`]. For inference, leave the call out.
     ///
     /// Each example of a batch has its own mask, however the calling function is batched. (Without
-    /// the feature `std`, all calls of a loop use the same mask.) To use one mask for all examples,
-    /// draw random numbers with only the dims of the mask:
+    /// the feature `std`, all examples have the same mask if batching calls the function once for
+    /// each example.) To use one mask for all examples, draw random numbers with only the dims of
+    /// the mask:
     ///
     /// ```text
     /// x.dropout(p, seed)                                       PyTorch's vmap(.., randomness="different")

@@ -89,9 +89,9 @@ pub trait Losses: Computable {
         /// The absolute error, `|x - y|`.
         l1_loss(self, target) AbsoluteError [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1,
-        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at least -100, as in PyTorch.
-        /// For logits, use [`bce_with_logits_loss`](Losses::bce_with_logits_loss), which needs no
-        /// such limit.
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is clamped to at least -100, as in
+        /// PyTorch. For logits, use [`bce_with_logits_loss`](Losses::bce_with_logits_loss), which
+        /// needs no such limit.
         bce_loss(self, target) Bce [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, but without its limit:
         /// `ln(1 + e^x) - x * y`, computed without loss of precision where the sigmoid is near 0 or

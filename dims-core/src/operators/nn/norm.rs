@@ -106,7 +106,7 @@ pub trait Normalization: AsTensor {
     /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
     /// ```
     #[panicking_twin("so is an `eps` that is negative or NaN")]
-    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `Subset` is on the line of `fn`
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes this line in errors of an unmet bound, so `Subset` is on the line of `fn`
     fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,
@@ -122,6 +122,7 @@ pub trait Normalization: AsTensor {
         B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
+        check_eps("layer_norm_affine", eps)?;
         scaled_and_shifted(self, dims, eps, gain, bias)
     }
 
@@ -165,7 +166,8 @@ pub trait Normalization: AsTensor {
         lines.shape.check_all_given(&dims)?;
         let size = lines.shape.size(crate::tensors::named::position(&lines.shape, channels.info()));
         if groups == 0 || size % groups != 0 {
-            let what = format!("{groups} groups of dim `{}` of size {size}", channels.info().name);
+            let name = channels.info().name;
+            let what = format!("dim `{name}` of size {size} cannot be split into {groups} equal groups");
             return Err(DimError::Shape { what });
         }
         let len = lines.len() / groups;
@@ -188,13 +190,20 @@ pub trait Normalization: AsTensor {
         let mut lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let len = lines.len();
+        let names = || D::KEYS.as_slice().iter().map(|key| key.name).collect::<Vec<_>>().join("`, `");
         if len == 1 {
-            let names: Vec<_> = D::KEYS.as_slice().iter().map(|key| key.name).collect();
             let what = format!(
                 "`batch_norm` over `{}` has only one value for each channel: two or more are needed for a variance",
-                names.join("`, `")
+                names()
             );
             return Err(DimError::Shape { what });
+        }
+        // (So that programs for any sizes refuse a single value, too.)
+        #[cfg(feature = "std")]
+        if len > 1 {
+            kernels::trace::note_least(2, len, &|| {
+                format!("each channel of `batch_norm` over `{}`", names())
+            });
         }
         let kind = StandardizeWithMoments { lines: lines.count(), len, eps };
         let mut results = lines.execute(&kind)?;

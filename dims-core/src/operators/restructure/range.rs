@@ -84,6 +84,6 @@ pub(crate) fn within(
 ) -> Result<(usize, usize, usize), DimError> {
     let size = shape.size(position(shape, dim));
     let (start, end) = range.bounds(size);
-    let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
+    let (axis, offset) = cut(Axis::new(size, 1), start, end, &|| format!("dim `{}`", dim.name))?;
     Ok((offset as usize, size, axis.size))
 }

@@ -8,6 +8,7 @@ use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
 use super::state_tensor::{lying_otherwise, sizes_of};
 use super::unchanged::Unchanged;
 use crate::error::DimError;
+use crate::execute::reduce::is_half;
 #[cfg(feature = "half")]
 use crate::expr::Unary;
 #[cfg(feature = "half")]
@@ -89,10 +90,13 @@ pub(crate) struct ByPath {
     parameters: Vec<ParameterState>,
     /// The numbers of missed steps of parameters that are not in `parameters` yet.
     missed: BTreeMap<String, u64>,
-    /// Whether parameters of half precision have master weights.
+    /// Whether parameters in half precision have master weights.
     masters: bool,
-    /// Whether the master weights of parameters of half precision are the only state.
+    /// Whether the master weights of parameters in half precision are the only state.
     only_masters: bool,
+    /// Whether there was a list of parameters, which may have been empty. A parameter that is not
+    /// in `parameters` was then added later.
+    begun: bool,
     groups: ParameterGroups,
 }
 
@@ -245,14 +249,6 @@ impl ParameterState {
     }
 }
 
-fn is_half<T: Element>() -> bool {
-    #[cfg(feature = "half")]
-    let halves = [TypeId::of::<half::f16>(), TypeId::of::<half::bf16>()];
-    #[cfg(not(feature = "half"))]
-    let halves: [TypeId; 0] = [];
-    halves.contains(&TypeId::of::<T>())
-}
-
 /// A tensor of half precision converted to `f32`, with the same memory order of axes.
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
@@ -283,7 +279,7 @@ fn missed_steps(missed: u64) -> Option<StepsTaken> {
 }
 
 impl ByPath {
-    /// An empty state in which parameters of half precision get master weights.
+    /// An empty state in which parameters in half precision get master weights.
     pub(crate) fn with_masters() -> Self {
         ByPath { masters: true, ..ByPath::default() }
     }
@@ -318,6 +314,11 @@ impl ByPath {
     pub(super) fn restore(&mut self, other: ByPath) {
         let (masters, groups) = (self.masters, core::mem::take(&mut self.groups));
         *self = ByPath { masters, groups, ..other };
+    }
+
+    /// Notes that parameters without a state are added later than the others.
+    pub(crate) fn begin(&mut self) {
+        self.begun = true;
     }
 
     pub(super) fn groups(&self) -> &ParameterGroups {
@@ -396,7 +397,7 @@ impl<'s> StateWalk<'s> {
     /// Starts at the first parameter. `steps` is the number of steps of the optimizer. A parameter
     /// that is added later has missed all of them.
     pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
-        let late = if by_path.parameters.is_empty() { None } else { steps };
+        let late = if by_path.begun || !by_path.parameters.is_empty() { steps } else { None };
         StateWalk { by_path, next: 0, found: 0, late }
     }
 

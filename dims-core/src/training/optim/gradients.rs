@@ -268,7 +268,7 @@ impl<P: Parameters> Average<P> {
                     &mut self.exact,
                     [parameters],
                     ("Average::update", ["the average", "the parameters"]),
-                    &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
+                    &mut WithScalars(Blend::of_decay(self.decay), StepScalars::Numbers([])),
                 )?;
                 *value = P::walk([parameters, &*value], &mut Path::new(), &mut WithNewState)?;
                 Ok(())
@@ -312,7 +312,7 @@ fn share_of<Q: Quantity>(count: Q) -> Q {
     count.constant(1.0) / count
 }
 
-compiled! { Scale: 1 1 0; Limit: 0 1 0; GradientSum: 0 1 1; Blend: 0 1 1; Approach: 0 1 1; }
+compiled! { Scale: 1 1 0; Limit: 0 1 0; GradientSum: 0 1 1; Blend: 0 1 1; }
 
 struct Scale;
 
@@ -350,44 +350,44 @@ impl Formula<0, 1, 1> for GradientSum {
     }
 }
 
-struct Blend(f64);
+/// `kept * a + taken * b`, where `kept + taken` is 1. Each is given, because computing one from the
+/// other rounds. Unlike `a + (b - a) * taken`, it is exactly `b` for a `taken` of 1 and finite `a`.
+struct Blend {
+    kept: f64,
+    taken: f64,
+}
+
+impl Blend {
+    fn of_decay(decay: f64) -> Self {
+        Blend { kept: decay, taken: 1.0 - decay }
+    }
+}
 
 impl Formula<0, 1, 1> for Blend {
     const NAME: &'static str = "average";
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
-        [a.constant(self.0) * a + a.constant(1.0 - self.0) * b]
-    }
-}
-
-/// `a + (b - a) * part`
-struct Approach(f64);
-
-impl Formula<0, 1, 1> for Approach {
-    const NAME: &'static str = "approach";
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
-        [a + (b - a) * a.constant(self.0)]
+        [a.constant(self.kept) * a + a.constant(self.taken) * b]
     }
 }
 
 /// In-place changes of learned tensors, for layers.
 #[doc(hidden)]
 pub mod in_place {
-    use super::{Approach, Scale, alone};
+    use super::{Blend, Scale, alone};
     use crate::error::unwrap;
     use crate::grad::Parameters;
     use crate::training::optim::scalars::StepScalars;
     use crate::training::optim::unchanged::Unchanged;
     use crate::training::optim::update::{WithScalars, update};
 
-    /// `value += (to - value) * part` for each element. Panics if sizes differ, or if a gradient is
-    /// being taken through one of the values. `operation` is the name for this message.
+    /// `value = (1 - part) * value + part * to` for each element. Panics if sizes differ, or if a
+    /// gradient is being taken through one of the values. `operation` is the name for this message.
     #[track_caller]
     pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64, operation: &'static str) {
-        let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
+        let blend = Blend { kept: 1.0 - part, taken: part };
+        let mut step = WithScalars(blend, StepScalars::Numbers([]));
         let names = (operation, ["the value", "the value to approach"]);
         unwrap(update(&mut step, value, [to], names, None, &Unchanged::default()));
     }
@@ -440,7 +440,7 @@ pub mod programs {
 
     /// The update of an [`Average`](crate::training::optim::Average).
     pub fn average(decay: f64, elements: DType) -> UpdateProgram {
-        Blend(decay).passes().program(elements)
+        Blend::of_decay(decay).passes().program(elements)
     }
 }
 
@@ -469,7 +469,7 @@ impl Visitor<0, 1> for SquaredNorm {
             sum = sum.or_else(|| slice_as::<T, half::f16>(elements).map(squares));
             sum = sum.or_else(|| slice_as::<T, half::bf16>(elements).map(squares));
         }
-        self.0 += sum.take().expect("floats are of one of these types");
+        self.0 += sum.take().expect("a float is one of these types");
         Ok(())
     }
 }

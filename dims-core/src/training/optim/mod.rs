@@ -32,8 +32,8 @@
 //! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`] and [`Adagrad`] are PyTorch's
 //!   optimizers of these names, with the same defaults. [`Lamb`], [`Adafactor`] and [`Lion`] are
 //!   optax's.
-//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another
-//!   rate or weight decay.
+//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters a
+//!   different rate or weight decay.
 //! * A step is one pass over each parameter, in place. [`Lamb`] and [`Adafactor`] need more passes,
 //!   because they compute norms and means first. Memory for the [`State`] is allocated at the first
 //!   step of each parameter. Later steps copy elements if a clone shares them, or if a parameter,
@@ -109,10 +109,10 @@ use alloc::sync::Arc;
 use groups::Members;
 use kernels::program::code::DType;
 
-/// An algorithm that updates parameters by their gradient.
+/// An algorithm that updates parameters using their gradient.
 pub trait Optimizer<P: Parameters> {
-    /// Updates the parameters by one step, with their gradient. Tensors of integers and of other
-    /// elements that are not floats are not learned: a step leaves them as they are.
+    /// Takes one step: updates the parameters using their gradient. Tensors whose elements are not
+    /// floats, such as integers, are not learned: a step leaves them as they are.
     ///
     /// State is stored by the name of the parameter. A parameter that the last step did not have,
     /// as after `push` to a `Vec`, starts with a new state and counts its own steps. The state of a
@@ -142,9 +142,10 @@ pub trait Optimizer<P: Parameters> {
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
     /// size of an axis; if the state of a parameter does not fit it; if a frozen name or the
     /// pattern of a group matches no parameter; if an outer gradient is being taken through a
-    /// parameter that is not frozen, its gradient or its state, because a step in place has no
-    /// derivative; or if the state or a copy of elements does not fit into memory. On an error, no
-    /// parameter is changed, unless a copy of elements does not fit.
+    /// parameter that is not frozen, or through its gradient or state, because a step in place has
+    /// no derivative; or if the state or a copy of elements does not fit into memory. On an error,
+    /// no parameter is changed, unless the error is that a copy of elements does not fit into
+    /// memory.
     #[panicking_twin(but = "invalid settings and sizes that do not match are errors")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
@@ -233,10 +234,10 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().schedule = rate.into();
     }
 
-    /// Sets whether the optimizer keeps *master weights* for parameters of half precision: a copy
-    /// in `f32` that takes the steps, and is rounded to the parameter. The default is `true`. With
-    /// `false`, each step starts from the rounded parameter, and a step of less than half the
-    /// distance to the next number is lost.
+    /// Sets whether the optimizer keeps *master weights* for parameters in half precision: a copy
+    /// in `f32` that takes the steps, and whose rounded values become the parameter. The default is
+    /// `true`. With `false`, each step starts from the rounded parameter, and a step of less than
+    /// half the distance to the next number is lost.
     ///
     /// ```
     /// # #[cfg(feature = "half")] {

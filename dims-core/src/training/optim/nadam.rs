@@ -50,7 +50,7 @@ pub(super) struct NAdamSettings {
 impl<P> NAdam<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
     /// 0.002.
-    #[rustfmt::skip] // rustc quotes the line
+    #[rustfmt::skip] // rustc quotes this line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = NAdamSettings {
             betas: (0.9, 0.999),
@@ -97,23 +97,34 @@ impl NAdamSettings {
     /// `U(t)`, without a loop over the steps. With `q = 0.96^momentum_decay`, `U(t)` is `beta1^t`
     /// times the product `(1 - q / 2) * .. * (1 - q^t / 2)`. If `q < 1`, the logarithm of this
     /// product is the sum of `c[n] * (q^(n * t) - 1)` over `n >= 1`, where
-    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
+    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`. If `q` is nearly 1, `c[n]` is large and the difference
+    /// small. So the sum is computed as `q^t - 1`, without cancellation, times the sum of
+    /// `(c[n] + c[n + 1] + ..) * q^((n - 1) * t)`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
         // Further terms are smaller than the rounding error.
         const TERMS: i32 = 50;
         let number = |value: f64| step.constant(value);
         let ln_q = self.momentum_decay * Float::ln(0.96_f64);
-        if ln_q == 0.0 {
+        // With a smaller decay, all powers of `q` are 1 up to rounding, and `c[n]` can overflow.
+        if ln_q > -1e-100 {
             return number(self.betas.0 / 2.0).powf(step);
         }
         let coefficient = |n: i32| {
             let n = f64::from(n);
             -Float::exp(n * ln_q) / Float::exp_m1(n * ln_q) / (n * Float::powf(2.0_f64, n))
         };
-        let power = number(Float::exp(ln_q)).powf(step);
-        let all: f64 = (1..=TERMS).rev().map(coefficient).sum();
-        let powers = (1..=TERMS).rev().fold(number(0.0), |sum, n| (sum + number(coefficient(n))) * power);
-        number(self.betas.0).powf(step) * number(E).powf(powers - number(all))
+        let exponent = step * number(ln_q);
+        let power = number(E).powf(exponent);
+        let series = (2..=18_i32)
+            .rev()
+            .fold(number(1.0), |sum, n| number(1.0) + exponent / number(f64::from(n)) * sum);
+        let difference = Q::choose(exponent.is_less(number(-0.5)), power - number(1.0), exponent * series);
+        let mut rest = 0.0;
+        let sum = (1..=TERMS).rev().fold(number(0.0), |sum, n| {
+            rest += coefficient(n);
+            sum * power + number(rest)
+        });
+        number(self.betas.0).powf(step) * number(E).powf(difference * sum)
     }
 }
 

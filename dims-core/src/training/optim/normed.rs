@@ -178,14 +178,16 @@ fn elements_of<W: StateElem>(tensor: &StateTensor) -> Result<&[W], DimError> {
     tensor.elements().ok_or_else(StateTensor::of_other_elements)
 }
 
-/// Elements of half precision converted to `f32`.
+/// Half-precision elements, converted to `f32`.
 #[cfg(feature = "half")]
 fn widened_elements_of<T: Element>(elements: &[T]) -> Vec<f32> {
     fn of<H: Real<Wide = f32>>(elements: &[H]) -> Vec<f32> {
         elements.iter().map(|&a| a.widen()).collect()
     }
     let single = slice_as::<T, half::f16>(elements).map(of);
-    single.or_else(|| slice_as::<T, half::bf16>(elements).map(of)).expect("floats are of one of these types")
+    single
+        .or_else(|| slice_as::<T, half::bf16>(elements).map(of))
+        .expect("a float of two bytes is `f16` or `bf16`")
 }
 
 #[cfg(not(feature = "half"))]
@@ -214,7 +216,7 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     moments: &[StateTensor],
     master: Option<&StateTensor>,
 ) -> Result<StepScalars<2>, DimError> {
-    let program = direction.program(DType::of::<T>().expect("floats are known"));
+    let program = direction.program(DType::of::<T>().expect("each float type has a `DType`"));
     let own = master.map_or_else(|| tensor.expr.buffer().held(), StateTensor::held);
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
     operands.push(own.clone());
@@ -226,6 +228,6 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
         let [norm] = formula_by_tensors([&squares], |[squares]| [squares.sqrt()]);
         Ok(norm)
     };
-    let along = along.into_iter().next().expect("a direction is one result");
+    let along = along.into_iter().next().expect("a direction is computed as one result");
     Ok(StepScalars::Tensors([norm(own)?, norm(along)?]))
 }

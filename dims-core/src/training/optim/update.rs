@@ -181,6 +181,7 @@ pub(super) fn prepare<P: Parameters>(
         by_path.groups().check_members(parameters)?;
         by_path.keep(parameters)?;
     }
+    by_path.begin();
     Ok(())
 }
 
@@ -420,7 +421,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     read: [&Named<T, S, R>; N],
     (moments, master): KeptTensors<'_>,
 ) -> Result<(), DimError> {
-    let dtype = DType::of::<T>().expect("floats are known");
+    let dtype = DType::of::<T>().expect("each float type has a `DType`");
     let program = formula.program(dtype);
     let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();

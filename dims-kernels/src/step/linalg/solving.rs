@@ -56,6 +56,44 @@ fn read_elements<T: MatrixElement>(
     (0..size * size).filter(is_read).map(|at| a[at])
 }
 
+/// Whether `faer`, which multiplies by the reciprocals of pivots, can divide by this one. It takes
+/// 0 for the reciprocal of a complex number near the limit of the range.
+fn divides<T: MatrixElement>(pivot: T) -> bool {
+    let reciprocal = T::recip_impl(&pivot);
+    reciprocal.is_number() && reciprocal != T::ZERO
+}
+
+/// The division by this number, which is not 0.
+fn division<T: MatrixElement>(divisor: T) -> impl Fn(T) -> T {
+    // The division of complex numbers computes squares, which could be out of range without
+    // scaling. The scaled divisor is less than 1, so that scaled numbers are less than their
+    // quotients.
+    let exponent = if T::IS_REAL { 0 } else { -1 - exponent_of(divisor.size()) };
+    let divisor = times_power(divisor, exponent);
+    // Two factors, because their product could be out of range.
+    let [first, second] = [exponent / 2, exponent - exponent / 2].map(|part| times_power(T::ONE, part));
+    let scaled = move |value: T| if T::IS_REAL { value } else { Num::mul(Num::mul(value, first), second) };
+    move |value| Num::div(scaled(value), divisor)
+}
+
+/// Replaces the `right` columns of `b` by the solutions of a triangular system. Unlike `faer`, it
+/// divides by pivots whose reciprocals are out of range.
+fn substitute<T: MatrixElement>(matrix: MatRef<'_, T>, lower: bool, b: &mut [T], right: usize) {
+    let size = matrix.nrows();
+    for step in 0..size {
+        let k = if lower { step } else { size - 1 - step };
+        let divide = division(matrix[(k, k)]);
+        b[k * right..][..right].iter_mut().for_each(|own| *own = divide(*own));
+        let others = if lower { k + 1..size } else { 0..k };
+        for row in others {
+            for column in 0..right {
+                let product = Num::mul(matrix[(row, k)], b[k * right + column]);
+                b[row * right + column] = Num::sub(b[row * right + column], product);
+            }
+        }
+    }
+}
+
 /// `x` in `t x = b`, where `t` is a triangle of `a`, or the transpose of such a triangle.
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
@@ -65,8 +103,8 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     let MatrixSizes { rows: size, right, .. } = sizes;
-    let divides = |value: T| value != T::ZERO && value.is_number();
-    if !unit && !(0..size).all(|at| divides(a[at * size + at])) {
+    let pivots = || (0..size).map(move |at| a[at * size + at]);
+    if !unit && pivots().any(|pivot| pivot == T::ZERO || !pivot.is_number()) {
         let is_finite = read_elements(a, size, lower, unit).all(|value| value.is_number());
         let failure = if is_finite { MatrixFailure::Singular } else { MatrixFailure::NotFinite };
         return Err(failure.into());
@@ -74,13 +112,18 @@ pub(super) fn solve_triangular<T: MatrixElement>(
     out.copy_from_slice(b);
     let matrix = by_rows(a, size, size);
     let matrix = if transposed { matrix.transpose() } else { matrix };
-    let x = by_rows_mut(out, size, right);
-    let par = workspace.par;
-    match (lower != transposed, unit) {
-        (true, false) => triangular::solve_lower_triangular_in_place(matrix, x, par),
-        (true, true) => triangular::solve_unit_lower_triangular_in_place(matrix, x, par),
-        (false, false) => triangular::solve_upper_triangular_in_place(matrix, x, par),
-        (false, true) => triangular::solve_unit_upper_triangular_in_place(matrix, x, par),
+    let is_lower = lower != transposed;
+    if unit || pivots().all(divides) {
+        let x = by_rows_mut(out, size, right);
+        let par = workspace.par;
+        match (is_lower, unit) {
+            (true, false) => triangular::solve_lower_triangular_in_place(matrix, x, par),
+            (true, true) => triangular::solve_unit_lower_triangular_in_place(matrix, x, par),
+            (false, false) => triangular::solve_upper_triangular_in_place(matrix, x, par),
+            (false, true) => triangular::solve_unit_upper_triangular_in_place(matrix, x, par),
+        }
+    } else {
+        substitute(matrix, is_lower, out, right);
     }
     match check_finite(out) {
         Ok(()) => Ok(()),
@@ -127,19 +170,26 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
 
     /// The first pivot that is 0 or out of range. Later pivots may have any values.
     fn unusable_pivot(&self) -> Option<T> {
-        // `faer` multiplies by the reciprocals of pivots. It takes 0 for that of a complex number
-        // near the limit of the range.
-        let is_in_range = |pivot: T| pivot.is_number() && T::recip_impl(&pivot) != T::ZERO;
-        self.pivots().find(|&pivot| pivot == T::ZERO || !is_in_range(pivot))
+        self.pivots().find(|&pivot| !divides(pivot))
     }
 
     /// Returns an error if a pivot is 0 or out of range. The elements `a` of the matrix decide
-    /// whether the error says that the matrix is singular or that it is not finite.
-    fn check(&self, a: &[T]) -> Result<(), Failure> {
-        match self.unusable_pivot() {
-            None => Ok(()),
-            Some(_) => Err(cause(a, MatrixFailure::Singular)),
+    /// whether the error says that the matrix is singular, that it is not finite, or that the
+    /// result is out of range.
+    fn check(&self, a: &[T], (stack, par): (&mut Stack, Par)) -> Result<(), Failure> {
+        let Some(pivot) = self.unusable_pivot() else { return Ok(()) };
+        check_finite(a)?;
+        let mut is_singular = pivot == T::ZERO;
+        if !is_singular {
+            // The later pivots may have any values, so those of the balanced matrix decide. They
+            // decide only which message the error has.
+            let size = self.order.len();
+            let mut balanced = copied(a)?;
+            balance(&mut balanced, size);
+            let factors = LuFactors::of(&mut balanced, size, (stack, par))?;
+            is_singular = factors.unusable_pivot() == Some(T::ZERO);
         }
+        Err(if is_singular { MatrixFailure::Singular } else { MatrixFailure::OutOfRange }.into())
     }
 
     /// The determinant times `2^exponent`. A pivot of 0 makes it 0, even if later pivots are NaN.
@@ -183,8 +233,9 @@ fn scaled_product<T: MatrixElement>((first, exponent): (T, i64), factors: impl I
 
 /// Runs an operation whose result is inversely proportional to the matrix `a`. If the operation
 /// finds that the matrix is singular or the result is out of range, and there is an
-/// [exponent](exponent_out_of_range), the operation runs again on the matrix divided by that power
-/// of two, and the result is divided by the same power.
+/// [exponent](exponent_out_of_range), the operation runs again on the matrix divided by a power of
+/// two, and the result is divided by the same power. If this run fails, the first error is
+/// returned: scaling may have made a pivot 0.
 fn in_range<T: MatrixElement>(
     a: &[T],
     out: &mut [T],
@@ -195,9 +246,15 @@ fn in_range<T: MatrixElement>(
         return found;
     };
     let Some(exponent) = exponent_out_of_range(a) else { return found };
+    // Half of the exponent is enough. The whole one could round small pivots of a large matrix, or
+    // the result for a small matrix, to 0.
+    let exponent = exponent / 2;
     let mut scaled = copied(a)?;
     scale(&mut scaled, -exponent);
-    run(&scaled, out)?;
+    match run(&scaled, out) {
+        Err(Failure::Matrix(_)) => return found,
+        again => again?,
+    }
     scale(out, -exponent);
     check_finite(out).map_err(|_| MatrixFailure::OutOfRange.into())
 }
@@ -215,7 +272,7 @@ pub(super) fn solve<T: MatrixElement>(
     let par = *par;
     in_range(a, out, |a, out| {
         let factors = LuFactors::of(copy.of(a)?, size, (&mut *stack, par))?;
-        factors.check(a)?;
+        factors.check(a, (&mut *stack, par))?;
         out.copy_from_slice(b);
         let x = by_rows_mut(out, size, right);
         let both = factors.matrix();
@@ -243,7 +300,7 @@ pub(super) fn inverse<T: MatrixElement>(
         let copy = copy.any(a.len())?;
         to_columns(a, size, size, copy);
         let factors = LuFactors::of(copy, size, (&mut *stack, par))?;
-        factors.check(a)?;
+        factors.check(a, (&mut *stack, par))?;
         let stack = stack.of(lu_inverse::inverse_scratch::<usize, T>(size, par))?;
         let both = factors.matrix();
         lu_inverse::inverse(by_columns_mut(out, size, size), both, both, factors.order(), par, stack);
@@ -330,8 +387,9 @@ fn eliminate_skipping<T: MatrixElement>(a: &mut [T], rows: usize, order: &mut [u
         for column in 0..columns {
             a.swap(k + column * rows, pivot + column * rows);
         }
+        let divide = division(share);
         for row in k + 1..rows {
-            a[row + k * rows] = Num::div(a[row + k * rows], share);
+            a[row + k * rows] = divide(a[row + k * rows]);
             for column in k + 1..columns {
                 let product = Num::mul(a[row + k * rows], a[k + column * rows]);
                 a[row + column * rows] = Num::sub(a[row + column * rows], product);
@@ -358,8 +416,9 @@ pub(super) fn lu<T: MatrixElement>(
     let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
-    // `faer` divides by pivots of 0, so matrices with such a pivot are factorized without `faer`.
-    if (0..least).any(|at| !copy[at + at * rows].is_number() || copy[at + at * rows] == T::ZERO) {
+    // `faer` also divides by pivots that are 0 or out of range, so matrices with such a pivot are
+    // factorized without `faer`.
+    if !(0..least).all(|at| divides(copy[at + at * rows])) {
         to_columns(a, rows, columns, copy);
         eliminate_skipping(copy, rows, order);
     }

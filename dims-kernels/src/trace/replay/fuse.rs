@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 /// A unit of work of a prepared program.
 pub(super) enum Unit {
     /// Maps over the same loops, and possibly a sum over these loops.
-    Maps(MapGroup),
+    Maps(Box<MapGroup>),
     /// A single step.
     Step(Arc<Node>),
 }
@@ -40,9 +40,13 @@ pub(super) struct MapGroup {
     /// The number of positions.
     pub(super) len: usize,
     pub(super) operands: Vec<GroupOperand>,
+    /// The numbers of the operands with each [key](GroupOperand::key).
+    numbers: BTreeMap<(u64, isize), SmallVec<[usize; 1]>>,
     program: MergedPrograms,
     /// The maps, and the registers of their results, converted to the element types.
     members: Vec<(Arc<Node>, Register)>,
+    /// The same registers, by the numbers of the maps.
+    registers: BTreeMap<u64, Register>,
     pub(super) sum: Option<Box<GroupSum>>,
 }
 
@@ -73,6 +77,16 @@ impl GroupOperand {
             _ => false,
         };
         is_same_source && self.offset == other.offset && self.strides == other.strides
+    }
+
+    /// The source as a number, and the offset.
+    fn key(&self) -> (u64, isize) {
+        let source = match &self.source {
+            None => 0,
+            Some(Meaning::Value(number)) => *number,
+            Some(Meaning::Constant(held)) => Arc::as_ptr(held).cast::<()>().addr() as u64,
+        };
+        (source, self.offset)
     }
 
     /// Splits the loops `from`, so that the strides are along loops of these `sizes`.
@@ -177,7 +191,7 @@ impl Grouping<'_> {
         };
         let joined = self.group_for(node, &map);
         let (at, sizes) = joined.unwrap_or_else(|| {
-            self.units.push(Unit::Maps(MapGroup::new(map.sizes.clone(), node.len)));
+            self.units.push(Unit::Maps(Box::new(MapGroup::new(map.sizes.clone(), node.len))));
             self.largest.push(0);
             (self.units.len() - 1, map.sizes.clone())
         });
@@ -204,7 +218,7 @@ impl Grouping<'_> {
             self.units[to] = Unit::Maps(group);
             self.unit_of.insert(node.id, to);
             // The sum's own unit becomes an empty group: a group without results does not run.
-            self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
+            self.units[at] = Unit::Maps(Box::new(MapGroup::new(Vec::new(), 0)));
         }
     }
 
@@ -215,7 +229,7 @@ impl Grouping<'_> {
         node: &Arc<Node>,
         at: usize,
         reader: Option<&usize>,
-    ) -> Option<(usize, MapGroup)> {
+    ) -> Option<(usize, Box<MapGroup>)> {
         let NodeStep::Parts(parts) = &node.step else { return None };
         let [Part { field, .. }] = &parts[..] else { return None };
         let order = SumOrder::of(node)?;
@@ -232,9 +246,12 @@ impl Grouping<'_> {
             if group.sum.is_some() || group.len != order.positions || group.program.len() > LONGEST {
                 continue;
             }
-            let Some(merged) = refined(&group.sizes, &sizes) else { continue };
             let mut read = operands.iter().filter(|operand| unit_of(operand) == Some(to)).peekable();
             let is_reader = read.peek().is_some();
+            if !is_reader && !operands.iter().all(|own| group.numbers.contains_key(&own.key())) {
+                continue;
+            }
+            let Some(merged) = refined(&group.sizes, &sizes) else { continue };
             let contiguous = row_major(&sizes);
             if !read.all(|operand| operand.offset == 0 && operand.strides[..] == contiguous[..]) {
                 continue;
@@ -422,11 +439,22 @@ fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<G
 
 impl MapGroup {
     fn new(sizes: Vec<usize>, len: usize) -> Self {
-        let (operands, members, program) = (Vec::new(), Vec::new(), MergedPrograms::default());
-        MapGroup { sizes, len, operands, program, members, sum: None }
+        MapGroup {
+            sizes,
+            len,
+            operands: Vec::new(),
+            numbers: BTreeMap::new(),
+            program: MergedPrograms::default(),
+            members: Vec::new(),
+            registers: BTreeMap::new(),
+            sum: None,
+        }
     }
 
     fn split(&mut self, sizes: &[usize]) {
+        if self.sizes == sizes {
+            return;
+        }
         for operand in &mut self.operands {
             operand.split(&self.sizes, sizes);
         }
@@ -462,11 +490,12 @@ impl MapGroup {
         let sum = sum.expect("a map has a part");
         let value = self.program.rounded(sum, dtype);
         self.members.push((Arc::clone(node), value));
+        self.registers.insert(node.id, value);
     }
 
     /// Appends the program of a part, and returns the register of its result.
     fn append(&mut self, part: &MapPart<'_>, from: &[usize], sizes: &[usize]) -> Register {
-        let MapGroup { operands, program, members, .. } = self;
+        let MapGroup { operands, numbers, program, registers, .. } = self;
         let is_position = |number: u32| {
             let reads = |own: &Instruction| matches!(own, Instruction::Position(at) if *at == number);
             part.program.instructions().iter().any(reads)
@@ -474,13 +503,16 @@ impl MapGroup {
         program.append(part.program, &mut |program, number| {
             let operand = &part.operands[number as usize];
             if let Some(Meaning::Value(of)) = operand.source
-                && let Some((_, register)) = members.iter().rev().find(|(node, _)| node.id == of)
+                && let Some(register) = registers.get(&of)
             {
                 return *register;
             }
             let mut own = operand.clone();
             own.split(from, sizes);
-            let at = operands.iter().position(|known| known.is_same(&own)).unwrap_or_else(|| {
+            let numbers = numbers.entry(own.key()).or_default();
+            let known = numbers.iter().copied().find(|&at| operands[at].is_same(&own));
+            let at = known.unwrap_or_else(|| {
+                numbers.push(operands.len());
                 operands.push(own);
                 operands.len() - 1
             });
@@ -499,10 +531,16 @@ impl MapGroup {
         results: &[Register],
     ) -> (ScalarProgram, Vec<Register>, Vec<usize>, Vec<GroupOperand>) {
         let (program, results) = self.program.finish(results);
+        let mut is_read = alloc::vec![false; self.operands.len()];
+        for instruction in program.instructions() {
+            if let Instruction::Load(at) | Instruction::Position(at) = *instruction {
+                is_read[at as usize] = true;
+            }
+        }
         let mut numbers = alloc::vec![0; self.operands.len()];
         let mut operands = Vec::new();
         for (at, operand) in self.operands.into_iter().enumerate() {
-            if program.reads(at as u32) {
+            if is_read[at] {
                 numbers[at] = operands.len() as u32;
                 operands.push(operand);
             }

@@ -25,7 +25,7 @@ use crate::reduce::reducers;
 use crate::scalar::{Element, Real};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -171,16 +171,18 @@ impl FusedLoops {
         }
         let mut candidates: Vec<(usize, Vec<usize>)> = Vec::with_capacity(self.results.len());
         for (at, result) in self.results.iter().enumerate() {
-            let read = self.program.read_by(result.value);
-            let fits = |&slot: &usize| {
-                let numbered = self.operands.iter().enumerate();
-                let mut own = numbered.filter(|(_, own)| own.memory.slot() == Some(slot)).peekable();
-                own.peek().is_some()
-                    && own.all(|(number, own)| {
-                        read.contains(&(number as u32)) && own.is_aligned && own.dtype == result.dtype
-                    })
-            };
-            candidates.push((at, slots.iter().copied().filter(fits).collect()));
+            let mut is_read = vec![false; self.operands.len()];
+            self.program.read_by(result.value).into_iter().for_each(|at| is_read[at as usize] = true);
+            // Whether the result may overwrite the value in each slot.
+            let mut fits: BTreeMap<usize, bool> = BTreeMap::new();
+            for (own, is_read) in self.operands.iter().zip(is_read) {
+                if let Some(slot) = own.memory.slot() {
+                    let own_fits = is_read && own.is_aligned && own.dtype == result.dtype;
+                    *fits.entry(slot).or_insert(true) &= own_fits;
+                }
+            }
+            let own = slots.iter().copied().filter(|slot| fits.get(slot) == Some(&true));
+            candidates.push((at, own.collect()));
         }
         // Results with the fewest choices come first, for example the moments of an optimizer
         // before its parameters, which are computed from the moments.

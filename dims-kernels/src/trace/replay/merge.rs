@@ -4,6 +4,7 @@
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
 use crate::ops::function::Functions;
 use crate::program::{Instruction, Register, ScalarProgram};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -14,8 +15,10 @@ pub(super) struct MergedPrograms {
     functions: Functions,
     /// For each register, the instructions that have it as their first input.
     readers: Vec<SmallVec<[Register; 2]>>,
-    /// The instructions without inputs.
-    leaves: Vec<Register>,
+    /// The instructions that read each operand.
+    loads: BTreeMap<u32, Register>,
+    /// The other instructions without inputs.
+    constants: Vec<Register>,
 }
 
 impl MergedPrograms {
@@ -34,9 +37,14 @@ impl MergedPrograms {
 
     fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
         let first = instruction.inputs().next();
-        let known = match first {
-            Some(first) => &self.readers[first as usize][..],
-            None => &self.leaves[..],
+        let operand = match instruction {
+            Instruction::Load(operand) | Instruction::Position(operand) => Some(operand),
+            _ => None,
+        };
+        let known = match (first, operand) {
+            (Some(first), _) => &self.readers[first as usize][..],
+            (None, Some(operand)) => self.loads.get(&operand).map_or(&[][..], core::slice::from_ref),
+            (None, None) => &self.constants[..],
         };
         let is_same = |&&at: &&Register| {
             let (own, own_kind) = &self.instructions[at as usize];
@@ -46,9 +54,12 @@ impl MergedPrograms {
             return at;
         }
         let register = self.instructions.len() as Register;
-        match first {
-            Some(first) => self.readers[first as usize].push(register),
-            None => self.leaves.push(register),
+        match (first, operand) {
+            (Some(first), _) => self.readers[first as usize].push(register),
+            (None, Some(operand)) => {
+                self.loads.insert(operand, register);
+            }
+            (None, None) => self.constants.push(register),
         }
         self.instructions.push((instruction, kind));
         self.readers.push(SmallVec::new());

@@ -118,7 +118,7 @@ impl Prepared {
                     (PreparedWork::Alone(AloneStep { node, slot, sum, cell: None }), reads)
                 }
                 Unit::Maps(group) => {
-                    let loops = FusedLoops::new(group, &results, &|number| slot_of[&number]);
+                    let loops = FusedLoops::new(*group, &results, &|number| slot_of[&number]);
                     let reads = loops.reads();
                     (PreparedWork::Loops(Box::new(loops)), reads)
                 }

@@ -23,6 +23,7 @@ mod write;
 
 pub use numbers::Numeral;
 pub use open::{BakedIn, OpenFinder, OpenNumbers, OpenSizes, ROUNDS};
+pub use read::FARTHEST;
 pub(crate) use read::{RecordingReader, check, checked_volume, element_of, refused};
 pub(crate) use rules::check_whole;
 pub use write::{DescribedValue, bytes_of, elements_of_bytes};

@@ -1,12 +1,17 @@
-//! Visits the numbers of a saved recording, to compare and replace them. The elements of constants,
-//! and the numbers of registers and operands in programs, are not visited.
+//! Visits the numbers of a saved recording, to compare and replace them. The numbers of registers
+//! and operands in programs are not visited. The elements of a constant are visited only if they
+//! are equal, and are `f32` or `f64`.
 
+use super::write::SavedElement;
 use super::{
     SavedAttention, SavedConstant, SavedField, SavedIndex, SavedInstruction, SavedKind, SavedLines,
     SavedLookup, SavedNumbers, SavedOperand, SavedOperandPlaces, SavedOperation, SavedPart, SavedPlace,
     SavedProgramText, SavedRecording, SavedReduction, SavedRule, SavedStep, SavedTable, SavedType, SavedWork,
 };
+use crate::ops::code::DType;
 use crate::ops::matrix::MatrixSizes;
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::Real;
 use alloc::vec::Vec;
 
 /// A number in saved data.
@@ -17,7 +22,7 @@ pub enum Numeral<'n> {
     Signed(&'n mut isize),
     /// A seed, the number of a derived seed, or a start or a factor in a stream of random numbers.
     Word(&'n mut u64),
-    /// A float, or a constant of an operation, by its bits.
+    /// A float, an element, or a constant of an operation, by its bits as an `f64`.
     Float(&'n mut u64),
     /// The number of elements of a constant whose elements are all equal. It is at least 1.
     Count(&'n mut usize),
@@ -103,14 +108,35 @@ impl HasNumbers for SavedConstant {
         if first.is_empty() || others.chunks_exact(bytes).any(|other| other != first) {
             return;
         }
-        let (element, mut count) = (first.to_vec(), elements.len() / bytes);
+        let (mut element, mut count) = (first.to_vec(), elements.len() / bytes);
         visit(Numeral::Count(&mut count));
+        match self.dtype {
+            DType::F32 => visit_element::<f32>(&mut element, visit),
+            DType::F64 => visit_element::<f64>(&mut element, visit),
+            // Elements of half precision do not tell how they depend on sizes: at the recorded
+            // sizes, `1 / n` and `1 / (n - 1)` differ in `bf16` by at most one unit in the last
+            // place.
+            _ => {}
+        }
         // If the elements do not fit into memory, the constant becomes empty.
         let mut all = Vec::new();
         if all.try_reserve_exact(count.saturating_mul(bytes)).is_ok() {
             (0..count).for_each(|_| all.extend_from_slice(&element));
         }
         *elements = all;
+    }
+}
+
+/// Calls `visit` with a float, given and set by its bytes.
+fn visit_element<T: SavedElement + ProgramOutput + Real>(element: &mut Vec<u8>, visit: VisitNumber<'_>) {
+    let Some(value) = T::read(element) else { return };
+    let known = num_traits::ToPrimitive::to_f64(&value).unwrap_or(f64::NAN).to_bits();
+    let mut bits = known;
+    visit(Numeral::Float(&mut bits));
+    // (Otherwise the bits of a NaN could change.)
+    if bits != known {
+        element.clear();
+        T::of(f64::from_bits(bits)).write(element);
     }
 }
 

@@ -25,11 +25,12 @@ enum SizeFormula {
     Product { powers: Vec<u32>, factor: i64, offset: i64 },
     /// Two terms `factor x product of powers of sizes`, added to `offset`.
     Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
-    /// A float: `factor x product of powers of sizes`, or `factor` divided by the product.
+    /// A float: `factor / over x product of powers of sizes`, or `factor / (over x product)`.
     Share {
         powers: Vec<u32>,
         /// The bits of an `f64`.
         factor: u64,
+        over: i64,
         divides: bool,
         is_single: bool,
     },
@@ -132,21 +133,50 @@ impl SizeFormula {
     }
 
     fn of_floats(values: [f64; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+        // A product of several rounded numbers, such as `0.1 * (1.0 / n)`, may differ from its
+        // formula by a few units in the last place.
+        [0, 2].into_iter().find_map(|most| SizeFormula::of_floats_within(most, values, sizes))
+    }
+
+    /// A formula that yields each value up to `most` units in the last place.
+    fn of_floats_within(most: u64, values: [f64; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+        let are_single = values.iter().all(|&value| f64::from(value as f32) == value);
         for powers in all_powers(sizes[0].len()) {
+            let products = sizes.each_ref().map(|own| product(own, &powers));
+            let [Some(a), Some(b), Some(c), Some(d)] = products else { continue };
+            let products = [a, b, c, d];
             for (divides, is_single) in [(true, false), (true, true), (false, false), (false, true)] {
-                let Some(first) = product(&sizes[0], &powers) else { continue };
-                // Rounding may distort a factor that is an integer, so the nearest integer is tried
-                // first.
-                let exact = if divides { values[0] * first as f64 } else { values[0] / first as f64 };
-                for factor in [num_traits::Float::round(exact), exact] {
-                    let (powers, bits) = (powers.clone(), factor.to_bits());
-                    let formula = SizeFormula::Share { powers, factor: bits, divides, is_single };
-                    let is_same = |round: usize| {
-                        let found = formula.value(&sizes[round]);
-                        found == Some(RecordedNumber::Float(values[round].to_bits()))
+                if is_single && !are_single {
+                    continue;
+                }
+                let factors = values.iter().zip(products).map(|(value, product)| match divides {
+                    true => value * product as f64,
+                    false => value / product as f64,
+                });
+                // Rounding distorts the factor, so the nearest integers, fractions and `f32`s are
+                // tried first.
+                let factor = factors.sum::<f64>() / ROUNDS as f64;
+                let (sign, size, single) = (factor.signum(), factor.abs(), factor as f32);
+                let nearest = <f64 as num_traits::Float>::round;
+                let candidates = [
+                    (nearest(factor), 1),
+                    (sign, nearest(1.0 / size) as i64),
+                    (2.0 * sign, nearest(2.0 / size) as i64),
+                    (f64::from(single), 1),
+                    (f64::from(single.next_up()), 1),
+                    (f64::from(single.next_down()), 1),
+                    (factor, 1),
+                    (factor.next_up(), 1),
+                    (factor.next_down(), 1),
+                ];
+                for (factor, over) in candidates {
+                    let is_near = |round: usize| {
+                        let found = share(products[round], (factor, over), divides, is_single);
+                        found.is_some_and(|own| units_between(own, values[round], is_single) <= most)
                     };
-                    if factor != 0.0 && factor.is_finite() && (0..ROUNDS).all(is_same) {
-                        return Some(formula);
+                    if factor != 0.0 && factor.is_finite() && (0..ROUNDS).all(is_near) {
+                        let factor = factor.to_bits();
+                        return Some(SizeFormula::Share { powers, factor, over, divides, is_single });
                     }
                 }
             }
@@ -167,13 +197,30 @@ impl SizeFormula {
                 let sum = term(&terms[0])?.checked_add(term(&terms[1])?)?;
                 Some(RecordedNumber::Integer(sum.checked_add((*offset).into())?))
             }
-            SizeFormula::Share { powers, factor, divides, is_single } => {
-                let (product, factor) = (product(sizes, powers)? as f64, f64::from_bits(*factor));
-                let value = if *divides { factor / product } else { factor * product };
-                let value = if *is_single { f64::from(value as f32) } else { value };
+            SizeFormula::Share { powers, factor, over, divides, is_single } => {
+                let factor = (f64::from_bits(*factor), *over);
+                let value = share(product(sizes, powers)?, factor, *divides, *is_single)?;
                 Some(RecordedNumber::Float(value.to_bits()))
             }
         }
+    }
+}
+
+/// The value of [`SizeFormula::Share`] for a product of sizes.
+fn share(product: i128, (factor, over): (f64, i64), divides: bool, is_single: bool) -> Option<f64> {
+    let over = i128::from(over);
+    let value = match divides {
+        true => factor / product.checked_mul(over)? as f64,
+        false => factor * product as f64 / over as f64,
+    };
+    Some(if is_single { f64::from(value as f32) } else { value })
+}
+
+/// The distance between two floats of the same sign in units in the last place.
+fn units_between(a: f64, b: f64, is_single: bool) -> u64 {
+    match is_single {
+        true => (a as f32).to_bits().abs_diff((b as f32).to_bits()).into(),
+        false => a.to_bits().abs_diff(b.to_bits()),
     }
 }
 

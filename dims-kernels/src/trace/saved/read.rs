@@ -35,11 +35,11 @@ const MOST_LOOPS: usize = 64;
 const DEEPEST: usize = 16;
 
 /// Strides and offsets are at most this far from 0, so that their sums do not overflow.
-const FARTHEST: usize = isize::MAX as usize / 4;
+pub const FARTHEST: usize = isize::MAX as usize / 4;
 
 /// The reason why a saved recording cannot be restored, as an error.
 pub(crate) fn refused(what: impl Display) -> Error {
-    Error::Saved { what: format!("the saved program is damaged: {what}") }
+    Error::Damaged { what: format!("{what}"), step: None }
 }
 
 /// An error with this text, unless `holds`.
@@ -127,7 +127,7 @@ impl SavedRecording {
 
 fn at_step(error: Error, at: usize) -> Error {
     match error {
-        Error::Saved { what } => Error::Saved { what: format!("{what} (step {at})") },
+        Error::Damaged { what, .. } => Error::Damaged { what, step: Some(at) },
         error => error,
     }
 }

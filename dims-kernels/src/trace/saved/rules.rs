@@ -113,9 +113,10 @@ impl RecordingWriter {
             });
         }
         if let Some(Placed { parts, around, dtype }) = rule.downcast_ref() {
-            // The elements that the parts overwrite belong to the recorded call. They are saved as
-            // zeros.
-            let around = self.new_constant(*dtype, elements_around(around, *dtype, parts));
+            // The elements that the parts overwrite belong to the recorded call, so they are not
+            // saved.
+            let around = elements_around(around, *dtype, parts, self.to_open);
+            let around = self.new_constant(*dtype, around);
             return Some(SavedRule::Placed { parts: self.parts(parts), around, dtype: *dtype });
         }
         if let Some(DetachedElements { field, order, dtype }) = rule.downcast_ref() {

@@ -32,6 +32,9 @@ pub(crate) struct RecordingWriter {
     /// The number of each table, by the address of its offsets.
     of_tables: BTreeMap<usize, usize>,
     tables: Vec<SavedTable>,
+    /// Whether the recording is saved to be [opened](SavedRecording::open). A constant can be
+    /// opened only if its elements are equal.
+    pub(super) to_open: bool,
     /// The reason why the recording cannot be saved.
     refused: Option<Error>,
 }
@@ -41,13 +44,18 @@ pub(crate) struct RecordingWriter {
 const CONSTANTS: usize = usize::MAX / 2;
 
 impl RecordingWriter {
-    pub(crate) fn write(recording: &Recording, others: SaveRule<'_>) -> Result<SavedRecording, Error> {
+    pub(crate) fn write(
+        recording: &Recording,
+        to_open: bool,
+        others: SaveRule<'_>,
+    ) -> Result<SavedRecording, Error> {
         let mut writer = RecordingWriter {
             values: recording.inputs.iter().enumerate().map(|(at, node)| (node.id, at)).collect(),
             of_constants: BTreeMap::new(),
             constants: Vec::new(),
             of_tables: BTreeMap::new(),
             tables: Vec::new(),
+            to_open,
             refused: None,
         };
         let mut steps = Vec::new();
@@ -387,23 +395,31 @@ fn elements_of(held: &Arc<dyn Held>, dtype: DType) -> Vec<u8> {
     match_dtype!(dtype, T => of::<T>(held))
 }
 
-/// The bytes of elements, with zeros where parts are written.
-pub(super) fn elements_around(held: &Arc<dyn Held>, dtype: DType, parts: &[Part]) -> Vec<u8> {
+/// The bytes of elements, with zeros where parts are written. With `alike`, the first of the other
+/// elements, if there are any, is there instead.
+pub(super) fn elements_around(held: &Arc<dyn Held>, dtype: DType, parts: &[Part], alike: bool) -> Vec<u8> {
     let mut bytes = elements_of(held, dtype);
     let width = bytes.len().checked_div(held.len()).unwrap_or(0);
+    let mut is_written = vec![false; held.len()];
     for Part { field, place } in parts {
         if field.sizes.contains(&0) {
             continue;
         }
         let mut at: PerLoop<usize> = PerLoop::from_elem(0, field.sizes.len());
         loop {
-            let start = place.position(&at) * width;
-            bytes[start..start + width].fill(0);
+            is_written[place.position(&at)] = true;
             let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < field.sizes[axis]) else {
                 break;
             };
             at[axis] += 1;
             at[axis + 1..].fill(0);
+        }
+    }
+    let other = is_written.iter().position(|is_written| !is_written).filter(|_| alike);
+    let fill = other.map_or_else(|| vec![0; width], |at| bytes[at * width..][..width].to_vec());
+    for (own, is_written) in bytes.chunks_exact_mut(width.max(1)).zip(is_written) {
+        if is_written {
+            own.copy_from_slice(&fill);
         }
     }
     bytes

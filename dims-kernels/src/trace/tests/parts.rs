@@ -217,7 +217,7 @@ impl Drawn {
         f64: CastTo<T>,
         T: crate::scalar::Element + CastTo<f64>,
     {
-        let dtype = DType::of::<T>().expect("floats are known");
+        let dtype = DType::of::<T>().expect("each float type has a `DType`");
         let sizes = &self.sizes[..];
         let mut operands = Vec::new();
         let mut values: Vec<Vec<f64>> = Vec::new();
@@ -273,7 +273,7 @@ where
         expected[at] += value;
         size[at] += f64::abs(value);
     }
-    let dtype = DType::of::<T>().expect("floats are known");
+    let dtype = DType::of::<T>().expect("each float type has a `DType`");
     let found = evaluate(&parts, len, dtype, true).expect("there is memory");
     prop_assert!(found.node().is_none(), "the result is traced");
     let found = Buffer::<T>::of_held(&found).expect("the elements have the type `T`");

@@ -374,3 +374,74 @@ fn sizes_at_the_ends_of_the_range() {
         }
     }
 }
+
+/// `faer` cannot divide by these pivots. All results are exact.
+#[test]
+fn triangles_with_pivots_at_the_ends_of_the_range() {
+    fn check<T: TestElement>(first: T, others: T) {
+        let less = |own: T, other: T| Num::sub(own, other);
+        for (size, bits) in [2, 5, 9].into_iter().flat_map(|size| (0..4).map(move |bits| (size, bits))) {
+            let [lower, transposed] = [1, 2].map(|bit| bits & bit != 0);
+            let a = TestMatrix::of(size, size, |row, column| match (row, column) {
+                (0, 0) => first,
+                _ if row == column => others,
+                // These elements are not read.
+                _ if (row > column) != lower => T::of(f64::NAN, 0.0),
+                (0 | 1, 0 | 1) => others,
+                _ => T::ZERO,
+            });
+            let column = |values: [T; 2]| {
+                let mut column = vec![T::ZERO; size];
+                column[..2].copy_from_slice(&values);
+                column
+            };
+            let b = match lower != transposed {
+                true => column([first, T::ZERO]),
+                false => column([less(first, others), less(T::ZERO, others)]),
+            };
+            let work = MatrixWork::SolveTriangular(ReadTriangle { lower, transposed, unit: false });
+            let sizes = MatrixSizes::square(1, size).with_right(1);
+            let found = run(work, sizes, &[a.data, b]).unwrap().next::<T>();
+            assert_eq!(found[..], column([T::ONE, less(T::ZERO, T::ONE)])[..], "{work:?} of size {size}");
+        }
+    }
+    let single = |part: f32| Complex::new(part, part);
+    let double = |part: f64| Complex::new(part, part);
+    for large in [2f32.powi(127), f32::MAX] {
+        check(single(large), single(large));
+        check(single(large), single(0.25));
+    }
+    for large in [2f64.powi(1023), f64::MAX] {
+        check(double(large), double(large));
+        check(double(large), double(0.25));
+    }
+    let (of_single, of_double) = (f32::MIN_POSITIVE / 64.0, f64::MIN_POSITIVE / 64.0);
+    check(1.0, of_single);
+    check(1.0, of_double);
+    check(Complex::new(1.0, 0.0), Complex::new(of_single, 0.0));
+    check(Complex::new(1.0, 0.0), Complex::new(of_double, 0.0));
+}
+
+/// `faer` cannot divide by the later pivots.
+#[test]
+fn quotients_near_the_least_number_are_rounded_once() {
+    fn check<T: TestElement>(least: f64, pivot: f64) {
+        let a = TestMatrix::of(5, 5, |row, column| match (row, column) {
+            (0, 0) => T::of(3072.0, 0.0),
+            _ if row == column => T::of(pivot, 0.0),
+            _ => T::ZERO,
+        });
+        let column = |count: f64| {
+            let mut column = vec![T::ZERO; 5];
+            column[0] = T::of(count * least, 0.0);
+            column
+        };
+        let work = MatrixWork::SolveTriangular(ReadTriangle { lower: true, transposed: false, unit: false });
+        let sizes = MatrixSizes::square(1, 5).with_right(1);
+        let found = run(work, sizes, &[a.data, column(5000.0)]).unwrap().next::<T>();
+        // 5000 / 3072 is about 1.6.
+        assert_eq!(found[..], column(2.0)[..]);
+    }
+    check::<f32>(f32::from_bits(1).into(), (f32::MIN_POSITIVE / 64.0).into());
+    check::<f64>(f64::from_bits(1), f64::MIN_POSITIVE / 64.0);
+}

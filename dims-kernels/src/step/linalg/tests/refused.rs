@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The error of an operation on matrices of two rows.
+/// Why an operation on 2 x 2 matrices fails, if it does, and the index of the matrix.
 fn failure(work: MatrixWork, data: &[f64]) -> Option<(MatrixFailure, usize)> {
     let batch = data.len() / 4;
     let mut operands = vec![data.to_vec()];
