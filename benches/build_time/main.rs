@@ -1,6 +1,6 @@
 //! CPU time of a release build of small programs whose dependencies are already built. A program
-//! does one or a few operations with this library, ndarray or candle, or it is a model with this
-//! library. The time for an empty program with the same library is subtracted. Also prints the size
+//! either runs one or a few operations of this library, ndarray or candle, or is a model written
+//! with this library. The time for an empty program with the same library is subtracted. Also prints the size
 //! of each program's code (`.text`) if `size` is installed.
 //!
 //! `cargo bench --bench build_time [-- NAME]` measures all programs, or the empty ones and those
@@ -169,7 +169,7 @@ fn build(folder: &Path) {
 fn children() -> f64 {
     // See proc(5): field 16 is `cutime` and field 17 `cstime`, in ticks of 1/100 s. Field 2, the
     // name in parentheses, may contain spaces, so `fields` begins with field 3.
-    let stat = fs::read_to_string("/proc/self/stat").expect("the kernel accounts for processes");
+    let stat = fs::read_to_string("/proc/self/stat").expect("the kernel has `/proc/self/stat`");
     let fields: Vec<&str> =
         stat[stat.rfind(')').expect("the name ends with `)`") + 1..].split_whitespace().collect();
     fields[13..15].iter().map(|ticks| ticks.parse::<f64>().expect("a time is a number")).sum::<f64>() / 100.0

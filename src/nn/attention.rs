@@ -181,7 +181,7 @@ where
     /// If a dim has different sizes in two of `x`, the mask and the weights, or if `key` has a size
     /// other than the number of tokens.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
     where
         X: Union<W>,
@@ -208,7 +208,7 @@ where
     ///
     /// If a dim has different sizes in two of `x`, `memory`, the mask and the weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Z, R>(
         &self,
         x: &Named<T, X>,
@@ -240,7 +240,7 @@ where
     ///
     /// If a dim has different sizes in two of the queries, keys, values, mask and weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Z>(
         &self,
         queries: &Named<T, A>,

@@ -141,7 +141,7 @@ where
     /// of the kernels is 0, or if a setting in `steps` has neither one number nor one for each of
     /// `dims`. If one of `dims` has a static size and the result has another size along it.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
         X: Union<KernelOf<C, O, K>, Out = U>,
         P: Plays<DataFeature>,
@@ -208,7 +208,7 @@ where
     /// is 0. If `steps` has `padding_same`, or a setting with neither one number nor one for each
     /// of `dims`. If one of `dims` has a static size and the result has another size along it.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
         X: Union<KernelOf<C, O, K>, Out = U>,
         P: Plays<DataFeature>,

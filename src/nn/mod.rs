@@ -27,7 +27,7 @@
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
 //! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks; [`recurrent`] also has stacks of them and networks in both directions |
 
-// rustc quotes this line in errors of the bound that a mistake breaks. So the bounds that users are likely to
+// rustc quotes the line of the bound that a mistake breaks. So the bounds that users are likely to
 // break are on the line of the method's name.
 #![allow(clippy::multiple_bound_locations)]
 

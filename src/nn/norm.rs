@@ -91,7 +91,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
     /// or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
         B::normalized(x, D::default(), self.epsilon, &self.weight, &self.bias)
     }
@@ -141,7 +141,7 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
     /// If the size of a dim in `x` differs from its size in the weight, or if `epsilon` is negative
     /// or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<A: Evaluable<Elem = T, Rank = Rank0, Dims = X>, X: Union<D>, Y: Dims>(&self, x: A) -> Named<T, X> where D: DimsOf<X, Y> {
         (x.rms_norm(D::default(), epsilon_of(self.epsilon)) * &self.weight).eval().same_set()
     }
@@ -276,7 +276,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// If the size of a dim in `x` differs from its size in the weight.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where C: DimsOf<X, Y>,
         X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
     {
@@ -293,14 +293,14 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     /// If the size of a dim in `x` differs from its size in the weight, if `epsilon` is negative or
     /// NaN, or if a channel has only one value, so that its variance is 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
     where
         X: Union<C, Out: Union<C>>,
     {
         let normal = x.batch_norm(dims, epsilon_of(self.epsilon));
         let moments = if x.is_empty() {
-            ChannelMoments { mean: self.running_mean.clone(), var: self.running_var.clone() }
+            ChannelMoments { mean: self.running_mean.detach(), var: self.running_var.detach() }
         } else {
             let count = x.len() as f64 / normal.mean.len() as f64;
             let unbiased = count / (count - 1.0);
@@ -334,7 +334,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// Where `train` or `apply` panics.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply_in<X, Y: Dims, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D, mode: &mut NormMode<C, T>) -> Named<T, X> where C: DimsOf<X, Y>,
         X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
     {
@@ -431,7 +431,7 @@ impl<C: AnyDim, const GROUPS: usize, T: Real, B: BiasKind> GroupNorm<C, GROUPS, 
     /// If the channels cannot be split into groups of equal size, if their number in `x` differs
     /// from the number in the weight, or if `epsilon` is negative or NaN.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X: Union<(C,)>, D: DimsOf<Y, Z>, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, dims: D) -> Named<T, X> where C: DimRef + DimsOf<X, Y>, {
         let normal = x.group_norm(C::default(), GROUPS, dims, epsilon_of(self.epsilon));
         B::added(&self.bias, (normal * &self.weight).eval().same_set())

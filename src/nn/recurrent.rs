@@ -93,7 +93,7 @@ where
     /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
     /// memory.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(LstmGate, N::default().of(hidden.size()));
         Lstm {
@@ -110,7 +110,7 @@ where
     ///
     /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn step<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
     where
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S>,
@@ -154,7 +154,7 @@ where
     /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
     /// size 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
@@ -184,7 +184,7 @@ where
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,
@@ -259,7 +259,7 @@ where
     /// If `N` has a static size other than the size of `hidden`, or if the weights do not fit into
     /// memory.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self where N: SecondOf<I, H> {
         let gates = Chained(GruGate, N::default().of(hidden.size()));
         Gru {
@@ -276,7 +276,7 @@ where
     ///
     /// If a dim has different sizes in two of `x`, the state and the weights.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn step<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
     where
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
@@ -325,7 +325,7 @@ where
     /// If a dim has different sizes in two of `x`, the state and the weights, or if `time` has
     /// size 0.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims>(
         &self,
         x: &Named<T, X>,
@@ -355,7 +355,7 @@ where
     /// length is greater than the number of positions. (Lengths that are an input of a recorded
     /// program, or computed in it, are not checked. A greater length then means all positions.)
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply_padded<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<X, A> + NotIn<(I,)>, Y, Z, V: Dims, S, A: Dims, G: Dims, L: LengthsFor<S>>(
         &self,
         x: &Named<T, X>,

@@ -145,7 +145,7 @@ where
     /// If `start` plus the size of `P` in `x` is greater than the number of positions with angles,
     /// or if the size of `F` in `x` differs from the number of features with angles.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, Y: Dims, Z: Union<(F,)>>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,
         P: DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Resizable,
         F: DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,

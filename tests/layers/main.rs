@@ -458,7 +458,7 @@ fn running_moments_are_exact_at_both_ends() {
     assert_eq!(layer.running_mean, moments.mean);
     assert_eq!(layer.running_var, moments.var);
 
-    // A batch without examples leaves them unchanged.
+    // A batch without examples has the running moments.
     let none = zeros::<f64, _>((Batch.of(0), Channel.of(2)));
     let (output, of_none) = layer.train(&none, Batch);
     layer.remember(&of_none);

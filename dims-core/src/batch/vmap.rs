@@ -108,7 +108,7 @@ where
 /// differ in size. Without examples, the sizes of a result's dims come from the tensors or are
 /// static. The loop panics if neither gives a size, or if the result has positional axes. Unless
 /// `f` panics, the message has the line of the call of `vmap`.
-#[allow(clippy::multiple_bound_locations)] // rustc quotes this line in errors of an unmet bound, so `DimsOf` is on the line of `fn`
+#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `DimsOf` is on the line of `fn`
 #[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,

@@ -224,7 +224,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 /// If a dim has no size or is given two sizes, its prime has another size, or the tensor does not
 /// fit into memory.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes this line in errors
+#[rustfmt::skip] // rustc quotes the next line in errors
 pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
 -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;

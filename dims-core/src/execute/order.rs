@@ -69,7 +69,7 @@ pub trait OrderExt: AsTensor {
     /// recorded function traces the tensor and the result is an array.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {

@@ -201,7 +201,7 @@ pub trait Reductions: AsTensor {
     /// ```
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<Self::Elem, Self, X>, DimError> where Self: Evaluable<Elem: Num> {
         sum::<Self, D, X>(&*read_checked(self, &dims)?)
     }
@@ -375,7 +375,7 @@ pub trait Reductions: AsTensor {
     /// memory.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_eval(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         eval(self)
     }
@@ -397,7 +397,7 @@ pub trait Reductions: AsTensor {
     /// If the sizes of operands conflict, an index is out of range, or the result does not fit into
     /// memory.
     #[panicking_twin]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_detach(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         detached(self)
     }

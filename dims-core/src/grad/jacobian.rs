@@ -63,7 +63,7 @@ use twins::panicking_twin;
 /// If the result does not fit into memory, or the parameters of a struct do not have the element
 /// type of the output.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes this line in errors
+#[rustfmt::skip] // rustc quotes the next line in errors
 pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsMissing: OncePerDim<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Named<T, O>,
     by: P,
@@ -126,7 +126,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 /// If `f` never reads a parameter, the parameters of a struct do not have the element type of the
 /// loss, no parameter has floats, or the result does not fit into memory.
 #[panicking_twin]
-#[rustfmt::skip] // rustc quotes this line in errors
+#[rustfmt::skip] // rustc quotes the next line in errors
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,

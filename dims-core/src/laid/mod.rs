@@ -314,7 +314,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// the tensor or `value`, or if one of them depends on inputs of a function that is being
     /// recorded.
     #[track_caller]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B) where M: Writable,
         L::Set: Covers<B::Dims>,
         Rank0: CoversAxes<B::Rank>,

@@ -431,7 +431,7 @@ pub trait Restructure: Computable {
     /// If the product of the sizes is not the size of `whole`, a size cannot be inferred, or other
     /// sizes do not match.
     #[panicking_twin]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsOf<W> + RolesUnflatten<W> + NewDims<X>>(
         self,
         whole: W,

@@ -1,6 +1,6 @@
 //! `scan`: a function applied step by step along a dim.
 
-// rustc quotes this line in errors of the unmet bound, so the bound on the role is on a short line.
+// rustc quotes the line of the unmet bound, so the bound on the role is on a short line.
 #![allow(clippy::multiple_bound_locations)]
 
 use crate::error::{DimError, unwrap};

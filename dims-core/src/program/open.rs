@@ -48,10 +48,10 @@ std::thread_local! {
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
 /// fewer rows than columns in `qr`, or fewer rows than a slice reads. Positions that a branch or a
-/// mask leaves unused count, too. Sums may be rounded differently than in the function itself, which
-/// may choose another order for small sizes. So may products of several fractions, and fractions
-/// with factors other than integers: a number is taken for such a fraction if it equals it at all
-/// recorded sizes, up to two units in the last place.
+/// mask leaves unused must be within the axis, too. Sums may be rounded differently than in the
+/// function itself, which may choose another order for small sizes. So may products of several
+/// fractions, and fractions with factors other than integers: a number is taken for such a fraction
+/// if it equals it at all recorded sizes, up to two units in the last place.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -180,7 +180,7 @@ fn numbers_of(range: &mut ReadRange, visit: &mut dyn FnMut(Numeral<'_>)) {
 }
 
 /// The different ranges among those that differ between the rounds. (The others are within their
-/// axes at all sizes.)
+/// axes at all sizes.) All ranges if the rounds do not have equally many.
 fn distinct(ranges: [Vec<ReadRange>; ROUNDS]) -> [Vec<ReadRange>; ROUNDS] {
     let count = ranges[0].len();
     if ranges.iter().any(|own| own.len() != count) {

@@ -326,7 +326,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-// Each operation has its own bounds, because rustc quotes this line in errors of a bound that does not hold.
+// Each operation has its own bounds, because rustc quotes the line of a bound that does not hold.
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
         /// Operations on each element. The cost is compute. For other functions, use

@@ -24,8 +24,8 @@ pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
     exp / (sum * sum)
 }
 
-/// `max(x, -1000)`, so that products with `e^x` are 0 for very negative `x`, even for minus
-/// infinity.
+/// `max(x, -1000)`, so that products with a factor that vanishes for very negative `x`, such as
+/// `e^x`, are 0 even for minus infinity.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn bounded<T: Real>(x: T) -> T {
     let least = constant(-1000.0);
@@ -44,8 +44,8 @@ pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
-/// `ln(1 + x)` for `x >= -1` that is not large: `Analytic::ln` with W. Kahan's correction for the
-/// rounding of `1 + x`.
+/// `ln(1 + x)`, for an `x` that is at least -1 and not large: `Analytic::ln` with W. Kahan's
+/// correction for the rounding of `1 + x`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
     let sum = T::one() + x;
@@ -121,7 +121,7 @@ pub fn divisor<T: Num>(operation: &str, b: T) -> T {
 #[inline(never)]
 fn divided_by_zero(operation: &str) -> ! {
     panic!(
-        "`{operation}` of integers has no value where the divisor is 0; `select` leaves such elements out: `select(b.ne(0), a / b, 0)`"
+        "`{operation}` of integers has no value where the divisor is 0; use `select` to give such elements another value: `select(b.ne(0), a / b, 0)`"
     )
 }
 
@@ -157,7 +157,7 @@ pub fn small<T: Num>(n: usize) -> T {
 /// Evaluates a function of `f64` for any float type.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn in_f64<T: Real>(x: T, f: impl Fn(f64) -> f64) -> T {
-    constant(f(x.to_f64().expect("a float is a float")))
+    constant(f(x.to_f64().expect("each float can be converted to `f64`")))
 }
 
 /// `1 - erf(x)`
@@ -297,8 +297,8 @@ pub fn acosh<T: Real>(x: T) -> T {
 }
 
 /// The inverse hyperbolic tangent, `ln((1 + x) / (1 - x)) / 2`. It is computed as `ln(1 + r) / 2`
-/// with `r = 2|x| / (1 - |x|)` and the sign of `x`: for `x` near -1, `1 + 2x / (1 - x)` would lose
-/// precision.
+/// with `r = 2|x| / (1 - |x|)`, and then given the sign of `x`: for `x` near -1,
+/// `1 + 2x / (1 - x)` would lose precision.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);

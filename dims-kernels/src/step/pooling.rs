@@ -125,7 +125,8 @@ impl PartSizes {
         while rest != 0 {
             (met, rest) = (rest, met % rest);
         }
-        // The greatest common divisor is the number of parts that end between two rows.
+        // The greatest common divisor is the number of parts that end between two rows, or at the
+        // end of the last row.
         self.size.checked_add(self.len - met)
     }
 

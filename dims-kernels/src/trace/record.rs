@@ -25,7 +25,6 @@ use crate::trace::{
     names_of_variables, registry,
 };
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -480,9 +479,7 @@ fn offsets(
 /// program for other sizes, those counted from the end are at other places among them.)
 fn note_positions(values: &[isize], size: usize, axis: &IndexedAxis) {
     let name = || computed_axis((axis.dim, axis.axis), core::iter::empty());
-    let mut known = BTreeSet::new();
-    let within = values.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < size);
-    for at in within.filter(|&at| known.insert(at)) {
+    for at in values.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < size) {
         note_range(at..at + 1, size, &name);
     }
 }

@@ -69,13 +69,13 @@ fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     // only once if all of this has the span of the type.
     let outer = own("from");
     let field =
-        |call: TokenStream| quote_spanned!(ty.span()=> { let from = &mut *#outer; from.field(#call) });
+        |call: TokenStream| quote_spanned!(ty.span()=> { let __from = &mut *#outer; __from.field(#call) });
     match &part.how {
         How::Tensor { name, axes, layout: None } => {
-            field(quote_spanned!(ty.span()=> #name, |from| from.tensor::<#ty, #axes>()))
+            field(quote_spanned!(ty.span()=> #name, |__from| __from.tensor::<#ty, #axes>()))
         }
         How::Tensor { name, axes, layout: Some(layout) } => {
-            field(quote_spanned!(ty.span()=> #name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+            field(quote_spanned!(ty.span()=> #name, |__from| __from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
         How::Nested { name } => field(
             quote_spanned!(ty.span()=> #name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load),

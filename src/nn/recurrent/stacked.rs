@@ -251,7 +251,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes this line in errors
+            #[rustfmt::skip] // rustc quotes the next line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
@@ -287,7 +287,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes this line in errors
+            #[rustfmt::skip] // rustc quotes the next line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, S, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,
@@ -332,7 +332,7 @@ macro_rules! networks {
         {
             $(#[$doc])*
             #[track_caller]
-            #[rustfmt::skip] // rustc quotes this line in errors
+            #[rustfmt::skip] // rustc quotes the next line in errors
             pub fn $name<X: MappedBy<(I,), GatesOf<$gate, N>, Z>, D: AnyDim + DimsOf<X, A>, Y, Z, V, W, S, O, A: Dims, G $(, $generic: $bound)?>(
                 &self,
                 x: &Named<T, X>,

@@ -64,13 +64,13 @@ impl<N> Taking<N> {
     }
 
     /// Like [`exactly`](Self::exactly), for an operand in memory.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), Rank0> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 
     /// Like [`at_least`](Self::at_least), for an operand in memory.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }

@@ -112,7 +112,7 @@ pub struct Packing<'a, T, Rest, K> {
 
 impl<N> Taking<N> {
     /// Starts with the first array.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn packing<'a, const COUNT: usize, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Packing<'a, A::Elem, <A::Rank as HasAtLeast<N>>::Rest, Several<COUNT>> {
         let mut arrays = Vec::with_capacity(COUNT);
         arrays.push(array.values().into_memory());
@@ -131,7 +131,7 @@ impl<N> Taking<N> {
     }
 
     /// Adds an array.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn and<'a, const COUNT: usize, T, Rest, A: Input<Elem: SameElem<T>, Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(mut packing: Packing<'a, T, Rest, Several<COUNT>>, array: &'a A) -> Packing<'a, T, Rest::Out, Several<COUNT>>
     where
         Rest: CommonRank<<A::Rank as HasAtLeast<N>>::Rest>,

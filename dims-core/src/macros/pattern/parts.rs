@@ -33,7 +33,7 @@ impl<R> SameRank<R> for R {
 
 /// A list with its first array.
 #[inline]
-#[rustfmt::skip] // rustc quotes this line in errors
+#[rustfmt::skip] // rustc quotes the next line in errors
 pub fn list<'a, A: Input<Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Parts<'a, A::Elem, A::Rank> {
     let parts = Parts { items: Vec::with_capacity(FEW), fault: None, marker: PhantomData };
     parts.with(array.values().into_memory())
@@ -45,7 +45,7 @@ const FEW: usize = 4;
 impl<'a, T: Element, R> Parts<'a, T, R> {
     /// The list with one more array.
     #[inline]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn and<A: Input<Elem: SameElem<T>, Rank: SameRank<R>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(self, array: &'a A) -> Self {
         self.with(SameElem::same(array.values().into_memory()))
     }

@@ -210,7 +210,7 @@ fn names_of_axes(pattern: &Pattern, first: usize, loops: &[usize]) -> String {
 /// the operand's axes.
 #[inline]
 #[track_caller]
-#[rustfmt::skip] // rustc quotes this line in errors
+#[rustfmt::skip] // rustc quotes the next line in errors
 pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Values<Elem = T>, F: FnMut(&[T]) -> U>(
     pattern: &'static Pattern,
     operands: L,

@@ -53,7 +53,7 @@ pub trait Decompositions: Computable {
     /// assert!((product - &a).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_qr<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims>(
         self,
         rows: R,
@@ -88,7 +88,7 @@ pub trait Decompositions: Computable {
     /// assert_eq!(u.order((k, j)), array![[4.0, 4.0], [0.0, 1.0]]);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_lu<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims>(
         self,
         rows: R,
@@ -126,7 +126,7 @@ pub trait Decompositions: Computable {
     /// assert!((product - &a).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_svd<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X>, K: DimRef, X: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = U>, Y: Dims + Union<(K::Brand,), Out = W>, Z: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = V>, U: Dims, V: Dims, W: Dims>(
         self,
         rows: R,
@@ -198,7 +198,7 @@ pub trait Decompositions: Computable {
     /// assert!(((v.order((r, c))[[0, 1]]).abs() - 0.5_f64.sqrt()).abs() < 1e-12);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_eigh<R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims, Z: Dims>(
         self,
         rows: R,
@@ -294,7 +294,7 @@ pub trait Decompositions: Computable {
     /// assert!((line - array![1.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
     /// ```
     #[panicking_twin("so are an infinite or NaN element and a solution that is out of range")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_lstsq<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,

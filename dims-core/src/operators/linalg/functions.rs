@@ -27,7 +27,7 @@ pub trait MatrixFunctions: Computable {
     #[panicking_twin(
         "so are an infinite or NaN element and, with a negative exponent, a matrix without an inverse or with one that is out of range"
     )]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_matrix_power<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -60,7 +60,7 @@ pub trait MatrixFunctions: Computable {
     #[panicking_twin(
         "so are an infinite or NaN element, and a matrix so large that no digit of the result would be right"
     )]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_expm<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,

@@ -68,7 +68,7 @@ pub trait LinearSystems: Computable {
     #[panicking_twin(
         "so is a matrix that is not positive definite, or has an element that is infinite or NaN"
     )]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_cholesky<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -98,7 +98,7 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(a.at((r, c)).inverse(r, c).order((c, r)), array![[1.0, -0.5], [0.0, 0.25]]);
     /// ```
     #[panicking_twin("so are a matrix without an inverse, an infinite or NaN element, and a result out of range")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_inverse<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -124,7 +124,7 @@ pub trait LinearSystems: Computable {
     /// assert!((a.at((r, c)).det(r, c).order(()) + 2.0_f64).abs() < 1e-12);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_det<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -155,7 +155,7 @@ pub trait LinearSystems: Computable {
     /// assert!((log - 2.0 * 1e-200_f64.ln()).abs() < 1e-9);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_slogdet<R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
         self,
         rows: R,
@@ -187,7 +187,7 @@ pub trait LinearSystems: Computable {
     /// assert_eq!(a.at((r, c)).solve(b.at(r), r, c).order(c), array![1.0, 2.0]);
     /// ```
     #[panicking_twin("so are a matrix without an inverse, an infinite or NaN element, and a result out of range")]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_solve<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,
@@ -218,7 +218,7 @@ pub trait LinearSystems: Computable {
     #[panicking_twin(
         "so are a 0 on a diagonal that is read, an infinite or NaN element that is read, and a result out of range"
     )]
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     fn try_solve_triangular<B: Operable<Self::Elem> + AsTensor<Rank = Rank0>, R: DimRef + DimsOf<X, Y> + DimsOf<B::Dims, Z> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X> + NotIn<B::Dims>, X: Dims, Y: Dims + Union<B::Dims, Out = V> + Union<Z, Out = W>, Z: Dims, V: Dims, W: Dims + Union<(C::Brand,), Out = O>, O: Dims>(
         self,
         b: B,

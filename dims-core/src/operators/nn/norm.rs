@@ -106,7 +106,7 @@ pub trait Normalization: AsTensor {
     /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
     /// ```
     #[panicking_twin("so is an `eps` that is negative or NaN")]
-    #[allow(clippy::multiple_bound_locations)] // rustc quotes this line in errors of an unmet bound, so `Subset` is on the line of `fn`
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of an unmet bound, so `Subset` is on the line of `fn`
     fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,

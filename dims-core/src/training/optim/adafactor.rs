@@ -117,7 +117,7 @@ pub(super) struct AdafactorSettings {
 impl<P> Adafactor<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
     /// 0.01. For optax's default, which is no learning rate, pass 1.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdafactorSettings {
             min_dim_size_to_factor: 128,

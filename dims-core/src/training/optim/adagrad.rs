@@ -45,7 +45,7 @@ pub(super) struct AdagradSettings {
 impl<P> Adagrad<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
     /// 0.01.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = AdagradSettings {
             rate_decay: 0.0,

@@ -45,7 +45,7 @@ pub(super) struct LambSettings {
 
 impl<P> Lamb<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Lamb {
             state: State::new(rate.into()),

@@ -38,7 +38,7 @@ pub(super) struct LionSettings {
 
 impl<P> Lion<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Lion { state: State::new(rate.into()), settings: LionSettings { betas: (0.9, 0.99), weight_decay: 0.001 } }
     }

@@ -50,7 +50,7 @@ pub(super) struct NAdamSettings {
 impl<P> NAdam<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
     /// 0.002.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = NAdamSettings {
             betas: (0.9, 0.999),

@@ -48,7 +48,7 @@ pub(super) struct RmsPropSettings {
 impl<P> RmsProp<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`]. PyTorch's default is
     /// 0.01.
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RmsPropSettings {
             alpha: 0.99,

@@ -44,7 +44,7 @@ pub(super) struct SgdSettings {
 
 impl<P> Sgd<P> {
     /// Makes an optimizer with a learning rate: a number, or a [`Schedule`].
-    #[rustfmt::skip] // rustc quotes this line in errors
+    #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Sgd { state: State::new(rate.into()), settings: SgdSettings::default() }
     }

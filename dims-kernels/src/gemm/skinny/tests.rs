@@ -11,7 +11,8 @@ use num_traits::Float;
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// A matrix and its memory, which ends with the matrix. The memory before and between lines is NaN.
+/// A matrix and the memory that holds it, which ends where the matrix ends. The memory before and
+/// between lines is NaN.
 struct Placed<T> {
     memory: Vec<T>,
     first: usize,
@@ -100,7 +101,7 @@ fn check<T: Float + Debug + 'static>(case: Case) {
             c_col,
             accumulate,
         };
-        // SAFETY: the matrices are within the vectors; the machine has the level, there are few
+        // SAFETY: the matrices are within the vectors; the machine supports the level, there are few
         // rows, and the right matrix is contiguous along an axis.
         unsafe { multiply(level, &product) };
         for i in 0..m {
@@ -141,7 +142,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sums over one to twenty blocks of rows, or over one or more parts of a line.
+    /// Sums over one to twenty blocks of rows if the right matrix is row-major, otherwise over one
+    /// or more parts of its lines.
     #[test]
     fn long_sums_are_those_of_the_definition(case in cases(KC..20 * KC)) {
         check::<f32>(case);
@@ -167,7 +169,7 @@ fn large_products_of_few_rows_or_columns_are_those_of_the_definition() {
             c_col: 1,
             accumulate: false,
         };
-        // SAFETY: the matrices are the vectors.
+        // SAFETY: each matrix fills its vector.
         let is_done = unsafe { multiply_by(Route::SkinnyRows, &product) };
         assert_eq!(is_done, has_vector_kernels::<f32>());
         for i in 0..m {
@@ -198,7 +200,7 @@ fn rounding_grows_slowly_with_the_length_of_a_sum() {
             c_col: 1,
             accumulate: false,
         };
-        // SAFETY: the matrices are the vectors.
+        // SAFETY: each matrix fills its vector.
         if unsafe { multiply_by(Route::SkinnyRows, &product) } {
             let exact = k as f64 * f64::from(0.1f32);
             for &sum in &c {

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
 
-/// The most matrices that are computed at once.
+/// The maximum number of matrices that are computed at once.
 pub(in crate::step::linalg) const MOST_LANES: usize = 8;
 
 /// Whether matrices of these sizes are computed in lanes, several at once.
@@ -30,8 +30,8 @@ pub(in crate::step::linalg) fn has_lanes(work: MatrixWork, sizes: MatrixSizes) -
         MatrixWork::Power { .. } => false,
         _ => true,
     };
-    // A tile takes as long for one matrix as for all, so a single matrix is computed alone,
-    // unless it is small.
+    // A tile takes as long for one matrix as when it is full, so a single matrix is computed
+    // without lanes, unless it is small.
     let least = match rows.max(columns) {
         ..=4 => 1,
         _ => 2,
@@ -72,8 +72,8 @@ elements! {
     f64 __m256d 2;
 }
 
-/// Computes matrices, several at once, in memory that it clears first. Returns the ranges of
-/// matrices that the caller must still compute one by one.
+/// Computes the matrices of a job, several at once, and sets the memory of the results to 0 first.
+/// Returns the ranges of matrices that the caller must still compute one by one.
 pub(in crate::step::linalg) fn run<T: LaneElement>(
     job: LaneJob<'_, '_, T, T>,
 ) -> Result<Vec<Range<usize>>, Error> {
@@ -120,8 +120,8 @@ impl<T: LaneElement, W: TileWork<T>> Task for TileTask<'_, '_, T, W> {
         if const { I::FUSED && cfg!(x86_vectors) } {
             self.run_with::<T::Vectors>()
         } else if const { cfg!(x86_vectors) && !cfg!(unoptimized) } {
-            // Machines without AVX2 and FMA are rare. They compute the matrices one by one, so
-            // that no copy is compiled for them.
+            // Machines without AVX2 and FMA are rare. They compute the matrices one by one, so that
+            // this code is not compiled a second time for them.
             Ok(core::iter::once(0..self.job.count).collect())
         } else {
             self.run_with::<ArrayLane<T, MOST_LANES>>()
