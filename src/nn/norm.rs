@@ -300,7 +300,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     {
         let normal = x.batch_norm(dims, epsilon_of(self.epsilon));
         let moments = if x.is_empty() {
-            ChannelMoments { mean: self.running_mean.detach(), var: self.running_var.detach() }
+            ChannelMoments { mean: (&self.running_mean).detach(), var: (&self.running_var).detach() }
         } else {
             let count = x.len() as f64 / normal.mean.len() as f64;
             let unbiased = count / (count - 1.0);
