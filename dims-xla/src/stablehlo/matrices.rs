@@ -23,16 +23,9 @@ impl Lower<'_> {
         // the diagonal can give 0. So the diagonal is checked, too.
         let (found, is_pivot, what) = match work {
             MatrixWork::Cholesky => {
-                let (other, half) = (self.body.transpose(&a, &[0, 2, 1]), self.body.like(&a, 0.5));
-                let sum = self.body.add(&a, &other);
-                let [one, other] = [&a, &other].map(|own| self.body.mul(own, &half));
-                // As in the kernels: the sum of large elements is out of range.
-                let mean = self.body.select(
-                    &self.body.is_finite(&sum),
-                    &self.body.mul(&sum, &half),
-                    &self.body.add(&one, &other),
-                );
-                let factor = self.body.cholesky(&mean);
+                let sum = self.body.add(&a, &self.body.transpose(&a, &[0, 2, 1]));
+                let half = self.body.mul(&sum, &self.body.like(&sum, 0.5));
+                let factor = self.body.cholesky(&half);
                 // StableHLO does not specify the elements above the diagonal.
                 let is_lower = self.body.compare("GE", &row, &column);
                 (
