@@ -398,17 +398,24 @@ fn tensors_that_are_computed_once_can_be_used() {
     assert!(program.try_call(&x(1)).is_err());
 }
 
+/// A recording inside of the function, which panics, does not lose the function's own positions.
 #[test]
-fn a_panic_leaves_no_positions() {
+fn a_panic_leaves_the_positions_of_the_outer_function() {
     let fails = |x: &Matrix| -> Matrix {
         let _rows = x.view().slice(Row, 0..7);
         panic!("there is no result")
     };
-    assert!(crate::caught(|| drop(record(fails, spec((dynamic(Row), Col.of(2)))))).is_err());
-    let first = |x: &Matrix| x.view().slice(Row, 0..2).eval();
+    let first = |x: &Matrix| {
+        let rows = x.view().slice(Row, 0..3).sum(Row).eval();
+        assert!(crate::caught(|| drop(record(fails, spec((dynamic(Row), Col.of(2)))))).is_err());
+        rows
+    };
     let program = record(first, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
-    let x: Matrix = randn((Row.of(2), Col.of(2)), 1);
-    assert_eq!(program.call(&x), first(&x));
+    let x: Matrix = randn((Row.of(3), Col.of(2)), 1);
+    assert_eq!(program.call(&x), x.view().slice(Row, 0..3).sum(Row).eval());
+    let short: Matrix = ones((Row.of(2), Col.of(2)));
+    let error = program.try_call(&short).expect_err("an error").to_string();
+    assert!(error.contains("reads positions 0..3 of dim `Row`, which has size 2"), "{error}");
 }
 
 /// At these sizes, steps would read elements that do not exist, or have results of other shapes.
@@ -432,8 +439,25 @@ fn sizes_for_which_steps_are_wrong_are_refused() {
         let drawn: Matrix = randn((Row.of(5), Col.of(2)), 1);
         assert_eq!(program.call(&drawn), factors(&drawn));
         let error = program.try_call(&x(1)).expect_err("an error").to_string();
-        assert!(error.contains("the step `qr(") && error.contains("dim `Row` = 1"), "{error}");
+        assert!(error.contains("the step `qr(") && error.contains("with dim `Row` = 1"), "{error}");
+        assert!(error.ends_with(": record the function for these sizes"), "{error}");
     }
+}
+
+/// A window steps over a dim that is shorter than the dilation.
+#[test]
+fn windows_need_an_element() {
+    let pooled = |x: &Matrix| x.max_pool(Row, 2, &Window::new().dilation(3).padding(2));
+    let program = record(pooled, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let x: Matrix = randn((Row.of(3), Col.of(2)), 1);
+    assert_eq!(program.call(&x), pooled(&x));
+    let short: Matrix = ones((Row.of(2), Col.of(2)));
+    assert!(short.try_max_pool(Row, 2, &Window::new().dilation(3).padding(2)).is_err());
+    let error = program.try_call(&short).expect_err("an error").to_string();
+    assert_eq!(
+        error,
+        "dim `Row`, along which padded windows have a dilation of 3, needs at least 3 elements, but has 2 if dim `Row` = 2"
+    );
 }
 
 #[test]

@@ -233,8 +233,8 @@ fn the_state_of_another_optimizer_is_refused() {
     assert_eq!(decayed.steps(), 2);
 }
 
-/// Files of older versions contain neither the kind of the optimizer nor the step counts of single
-/// parameters.
+/// Files written by older versions contain neither the kind of the optimizer nor the step counts of
+/// single parameters.
 #[test]
 fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let mut adam = Adam::new(0.1);
@@ -259,7 +259,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     assert_eq!(other.steps(), u64::MAX);
     for steps in ["18446744073709551616", "-1", "NaN", ""] {
         let error = faults(saved(steps).load_optimizer("adam", &mut other, &network(5, 1)));
-        assert_eq!(error, ["`adam` cannot be read: its step count is not an unsigned integer of 64 bits"]);
+        assert_eq!(error, ["`adam` cannot be read: its step count is not an unsigned 64-bit integer"]);
     }
 }
 

@@ -131,8 +131,8 @@ pub trait Expr {
         unreachable!("the expression is not simple")
     }
 
-    /// The elements as a tensor with the dims `U`, if they are in memory and no index must be
-    /// computed.
+    /// The elements as a tensor with the dims `U`, if they are in memory and no index needs to
+    /// be computed.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
@@ -219,8 +219,8 @@ pub trait Expr {
         collect_parts(self, nest, to)
     }
 
-    /// Like [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order.
-    /// Writes over owned elements if possible.
+    /// Like [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in the order
+    /// `order`. Writes over owned elements if possible.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
@@ -241,8 +241,9 @@ pub trait Expr {
         }
     }
 
-    /// Memory of `len` elements of the type `T` that the expression owns, if each is read only at
-    /// its own position and they are contiguous in this order of all axes.
+    /// Memory that the expression owns, with `len` elements of the type `T`, if each element is
+    /// read only at its own position and the elements are contiguous when all axes are in the order
+    /// `order`.
     #[doc(hidden)]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(

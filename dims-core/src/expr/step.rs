@@ -90,7 +90,8 @@ pub(crate) trait LoopOperand {
     /// The operand as text, for plans.
     fn describe(&self) -> String;
 
-    /// Writes the elements as a program, with operands in the order of their rows.
+    /// Writes a program that computes the elements. Its operands are in the order of the
+    /// expression's rows.
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
@@ -189,8 +190,8 @@ impl ExprStep {
         Ok(ExprStep(None))
     }
 
-    /// If the step depends on an input without elements, kernels compute nothing while the returned
-    /// scope exists. Otherwise `None`.
+    /// Returns a scope if the step depends on an input without elements, otherwise `None`. While
+    /// the scope exists, kernels compute nothing.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn scope(&self) -> StepScope {
         #[cfg(feature = "std")]
@@ -333,7 +334,8 @@ impl ExprStep {
         self.0.is_some()
     }
 
-    /// An error if there is a step: the results would leave the gradient or the recorded function.
+    /// Returns an error if there is a step, because the gradient or the recorded function would
+    /// lose track of the results.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse(self, operation: &'static str) -> Result<(), DimError> {
@@ -436,8 +438,8 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
 ) -> Result<Field, DimError> {
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    // (Programs represent constants and elements in memory, so no kernel is instantiated for
-    // these.)
+    // (Programs can represent constants, and elements that are in memory, so no kernel is
+    // instantiated for either.)
     let known = const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() };
     if let Some(field) =
         field_of(DType::of::<T>(), (shape.sizes(), axes), &rows, known, &mut |writer| expr.write(writer))?
@@ -445,7 +447,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
         return Ok(field);
     }
     if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
-        unreachable!("programs represent it");
+        unreachable!("programs can represent this expression");
     }
     let sizes = shape.sizes();
     let len = shape.volume(axes, size_of::<T>())?;
@@ -465,7 +467,7 @@ fn field_of<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
     // A writer takes no elements of borrowed memory and no indices if a loop is empty. But the
-    // expression may have elements although a loop along which it does not vary is empty.
+    // expression may have elements even if a loop along which it does not vary is empty.
     let own = |(axis, &size): (usize, &usize)| if size == 0 && !axes.contains(&axis) { 1 } else { size };
     let own: Vec<usize> = sizes.iter().enumerate().map(own).collect();
     let along_all = |mut field: Field| {

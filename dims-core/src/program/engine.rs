@@ -33,7 +33,7 @@ pub struct EngineProgram {
     pub recording: SavedRecording,
     /// Describes the values of inputs, then those of steps.
     pub values: Vec<DescribedValue>,
-    /// The tensors of the inputs. Their values are the first ones of the recording.
+    /// The tensors of the inputs. Their values come first in the recording.
     pub inputs: Vec<EngineInput>,
     /// The tensors of the results. Their values are the outputs of the recording.
     pub results: Vec<EngineResult>,
@@ -67,7 +67,7 @@ pub struct EngineInput {
 pub struct EngineResult {
     /// The tensor.
     pub tensor: EngineTensor,
-    /// The position in the output of the element at index 0 of every axis.
+    /// The position, within the output, of the element whose index is 0 along every axis.
     pub start: usize,
     /// The stride of each axis in the output.
     pub strides: Vec<isize>,
@@ -259,7 +259,7 @@ pub struct HostTensor {
 }
 
 impl HostTensor {
-    /// The elements, little-endian, the last axis innermost. `isize` and `usize` have eight bytes.
+    /// The elements, little-endian, the last axis innermost. `isize` and `usize` take eight bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.held.as_ref().map_or_else(Vec::new, saved::bytes_of)
     }
@@ -269,8 +269,8 @@ impl HostTensor {
 ///
 /// # Errors
 ///
-/// Returns an error if the elements of a tensor have a type that programs do not know or belong to
-/// a gradient or a recording, or if memory runs out.
+/// Returns an error if the elements of a tensor have a type that programs do not know, if they
+/// belong to a gradient or a recording, or if memory runs out.
 pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
     let mut tensors = FoundTensors { elements: true, ..FoundTensors::default() };
     let template = P::walk([value], &mut Path::new(), &mut tensors)?;
@@ -299,7 +299,7 @@ impl Walk<1> for FoundTensors {
         let held = match self.elements {
             true if tensor.expr.is_traced() => {
                 let tensor = InputPath::new(path).named("tensor");
-                let what = format!("{tensor} belongs to a gradient or to a function that is recorded");
+                let what = format!("{tensor} belongs to a gradient or to a function that is being recorded");
                 return Err(DimError::Shape { what });
             }
             true => {

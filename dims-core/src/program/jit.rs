@@ -1,4 +1,4 @@
-//! Functions that are recorded at the first call, and again for new sizes.
+//! Functions that are recorded on the first call, and again for new sizes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::record::{Program, RecordedInputs, check_elements, recorded};

@@ -2,7 +2,7 @@
 //!
 //! [`record`] calls a function and records its steps. Elements can be floats, integers of up to 64
 //! bits, or `bool`s. The resulting [`Program`] runs the same steps with other inputs of the same
-//! sizes (except along [`dynamic`] dims). [`jit`] records at the first call, and again for other
+//! sizes (except along [`dynamic`] dims). [`jit`] records on the first call, and again for other
 //! sizes.
 //!
 //! ```

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use kernels::error::Error;
 use kernels::trace::{
-    BakedIn, ListedStep, Listing, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, ReadRange,
+    BakedIn, ListedStep, Listing, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, ReadRange,
     SavedRecording, with_ranges,
 };
 use std::collections::HashSet;
@@ -381,14 +381,21 @@ impl<Out> OpenProgram<Out> {
     fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
         let (mut saved, mut ranges) = (self.saved.clone(), self.dims.ranges.clone());
         let mut all = (&mut saved.content, &mut ranges[..]);
-        let fits = self.dims.numbers.set(&mut all, sizes, |(content, ranges), visit| {
+        let set = self.dims.numbers.set(&mut all, sizes, |(content, ranges), visit| {
             content.numbers(visit);
             ranges.iter_mut().for_each(|own| numbers_of(own, visit));
         });
-        match ranges.iter().find(|own| !own.is_within()) {
-            Some(range) => Err(self.beyond(range, sizes)),
-            None if fits => Ok(saved),
-            None => Err(self.unfit("the function", "", sizes)),
+        match (set, ranges.iter().find(|own| !own.is_within())) {
+            (Err(Misfit::TooLarge), _) => {
+                let what = format!(
+                    "a tensor of the recorded function has too many elements with {}",
+                    self.list(sizes)
+                );
+                Err(DimError::Shape { what })
+            }
+            (_, Some(range)) => Err(self.beyond(range, sizes)),
+            (Err(Misfit::Other), None) => Err(self.unfit("the function", "", sizes)),
+            (Ok(()), None) => Ok(saved),
         }
     }
 
@@ -410,7 +417,7 @@ impl<Out> OpenProgram<Out> {
     #[cold]
     fn unfit(&self, name: &str, cause: &str, sizes: &[usize]) -> DimError {
         let what = format!(
-            "{name} was recorded for large sizes, and cannot run in the same way with {}: record the function for these sizes{cause}",
+            "{name} was recorded for large sizes, and cannot run in the same way with {}{cause}: record the function for these sizes",
             self.list(sizes)
         );
         DimError::Shape { what }

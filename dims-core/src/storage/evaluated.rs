@@ -145,7 +145,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ) -> Self {
         let data: Buffer<T> = data.into();
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
-        assert!(is_within(data.len(), start as i128, axes), "the axes reach only elements");
+        assert!(is_within(data.len(), start as i128, axes), "the axes do not reach beyond the elements");
         let own = Evaluated { data, start, named, positional, origin, marker: PhantomData };
         #[cfg(feature = "std")]
         if B::MAY_BE_MARKED {
@@ -172,15 +172,16 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The elements, for plans and kernels.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'_, T> {
-        // SAFETY: each constructor makes sure that the axes reach only elements that `self` owns.
+        // SAFETY: each constructor makes sure that the axes do not reach beyond the elements that
+        // `self` owns.
         unsafe { Elements::new(self.as_ptr(), self.named.as_slice(), self.positional.as_slice()) }
     }
 
     /// The elements, borrowed.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn view(&self) -> View<'_, T, S, R> {
-        // SAFETY: the axes of an owned tensor only reach its elements, which are borrowed as long
-        // as the view; there are no indices.
+        // SAFETY: the axes of an owned tensor do not reach beyond its elements, which stay borrowed
+        // for as long as the view lives; there are no indices.
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
@@ -218,8 +219,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         own
     }
 
-    /// Makes the elements those of `node`, such as a variable of a gradient, in the same memory
-    /// unless it is shared.
+    /// Marks the elements as those of `node`, such as a variable of a gradient. They stay in the
+    /// same memory, unless that is shared: then they are copied.
     #[cfg(feature = "std")]
     pub(crate) fn trace(&mut self, node: Arc<Node>)
     where
@@ -364,7 +365,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         let mut data = Vec::new();
         let len = sizes.iter().try_fold(1usize, |len, &size| len.checked_mul(size));
         let fits = len.is_some_and(|len| data.try_reserve_exact(len).is_ok());
-        assert!(fits, "there is no memory for an element at each position of a tensor that is changed");
+        assert!(fits, "not enough memory for an element at each position of the tensor");
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, axes.len());
         let mut odometer = Odometer::new(&sizes);
         while !odometer.is_done() {

@@ -98,8 +98,9 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     {
         let all = owned.all_mut();
         let axes = named.as_slice().iter().chain(positional.as_slice()).chain(selected);
-        assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes reach only elements");
-        // SAFETY: the axes reach only elements, as asserted; the tensor is borrowed exclusively.
+        assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes do not reach beyond the elements");
+        // SAFETY: the axes do not reach beyond the elements, as asserted; the tensor is borrowed
+        // exclusively.
         unsafe { Place::new(all.as_mut_ptr(), named, positional, indices, origin) }
     }
 

@@ -51,7 +51,7 @@ impl<T> SharedElements<T> {
     pub(crate) fn with_axes(&self, offset: usize, axes: Axes) -> Self {
         let start = self.start + offset;
         let within = is_within(self.data.len(), start as i128, axes.iter().map(Axis::parts));
-        assert!(within, "the axes reach only elements");
+        assert!(within, "the axes do not reach beyond the elements");
         SharedElements { data: Arc::clone(&self.data), start, axes }
     }
 

@@ -53,7 +53,7 @@
 //!
 //! With the feature `npy`, a checkpoint can also be an `.npz` archive. [`Checkpoint::save_npz`]
 //! writes it, and [`Saved::open`] reads both formats. The names of dims are in the headers of the
-//! arrays. Each other text in the metadata is stored as an array of bytes, named `text of ..`:
+//! arrays. Every other entry of the metadata is stored as an array of bytes, named `text of ..`:
 //!
 //! ```text
 //! file = numpy.load("network.npz")
@@ -100,8 +100,9 @@ impl Checkpoint {
     /// names of the added tensors start with `name`, or have no prefix if `name` is `""`. For the
     /// state of an optimizer, use [`put_optimizer`](Checkpoint::put_optimizer).
     ///
-    /// [`Saved::load`] reports unread tensors under `name`. Under `""`, these are all others in the
-    /// file, so choose a name if the checkpoint has further parts, such as an optimizer.
+    /// [`Saved::load`] reports unread tensors under `name`. Under `""`, these are all tensors in
+    /// the file that the value does not use, so choose a name if the checkpoint has further parts,
+    /// such as an optimizer.
     ///
     /// # Errors
     ///
@@ -140,7 +141,7 @@ impl Checkpoint {
     /// # Errors
     ///
     /// As for [`put`](Checkpoint::put); if there already is an optimizer with this name; if a
-    /// gradient or a recorded function traces a number of steps, a moment or master weights; or if
+    /// gradient or a recorded function traces a step count, a moment or master weights; or if
     /// the moments do not fit into memory.
     pub fn put_optimizer<P: Parameters, O: Optimizer<P>>(
         &mut self,
@@ -353,7 +354,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             steps
                 .map(|steps| steps.parse::<u64>())
                 .transpose()
-                .map_err(|_| refused(name, "its step count is not an unsigned integer of 64 bits"))
+                .map_err(|_| refused(name, "its step count is not an unsigned 64-bit integer"))
         };
         let all = steps(&steps_of(name), name)?
             .ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
@@ -420,8 +421,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             Some(there) => {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
-            // Files of older versions do not name the optimizer. The state belongs to another
-            // optimizer if it has a moment that `optimizer` lacks.
+            // Files written by older versions do not name the optimizer. The state belongs to
+            // another optimizer if it has a moment that `optimizer` lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();
@@ -477,7 +478,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 }
 
-/// The names of the moments in files of older versions.
+/// The names of the moments in files written by older versions.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
 
 const MASTER: &str = "master";

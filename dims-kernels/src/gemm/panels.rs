@@ -1,5 +1,5 @@
-//! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets
-//! locate them.
+//! Matrix products whose rows, columns and sums may each run over several loops. Lists of offsets
+//! say where the elements are in memory.
 //!
 //! A register tile of the result has up to MR rows and NR columns; NR is two vectors. Its sums stay
 //! in registers while up to KC products are added to each. The columns of the right matrix that a
@@ -25,7 +25,8 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
-/// The offsets of rows, of columns or of the elements of sums, in the two matrices that have them.
+/// The offsets of the rows, the columns or the terms of the sums, in each of the two matrices in
+/// which they occur.
 #[derive(Clone, Copy)]
 pub struct Offsets<'l> {
     /// In the first matrix, which is the left one for rows and sums.
@@ -63,14 +64,14 @@ pub struct Panels<'l> {
     pub accumulate: bool,
 }
 
-/// Computes the products `c = a b`, or `c += a b`; `starts` gives the offsets of the three matrices
-/// of each product from `a`, `b` and `c`.
+/// Computes the products `c = a b`, or `c += a b`. For each product, `starts` has the offsets of
+/// its three matrices, relative to `a`, `b` and `c`.
 ///
 /// # Safety
 ///
-/// The type [has vector kernels](crate::gemm::dispatch::has_vector_kernels). All offsets, moved by
-/// any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
-/// valid for writes and (if accumulating) reads, distinct, and accessed by nothing else.
+/// The type [has vector kernels](crate::gemm::dispatch::has_vector_kernels). Each offset plus any
+/// of the starts leads to an element. Those of `a` and `b` are valid for reads. Those of `c` are
+/// distinct, valid for writes and (if accumulating) for reads, and accessed by nothing else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
     starts: &[[isize; 3]],

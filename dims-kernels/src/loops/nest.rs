@@ -113,8 +113,8 @@ impl Nest {
             packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
-        // From the innermost loop outwards: that loop and reduced loops go to the positions before
-        // `inside`, other kept loops to those before `outside`.
+        // From the innermost loop outwards: this loop and the reduced loops fill the positions
+        // below `inside` downwards, and the other kept loops those below `outside`.
         let (mut outside, mut inside) = (outer, depth);
         let (mut step, mut result_step): (isize, isize) = (1, 1);
         for (number, &(size, kept)) in loops.iter().enumerate().rev() {
@@ -331,8 +331,8 @@ impl Nest {
     }
 }
 
-/// The first `len` elements of `few`, stored without an allocation. If `few` is shorter, `len`
-/// zeros.
+/// The first `len` elements of `few`, stored without an allocation, or `len` zeros if
+/// `few` is shorter.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> ManuallyDrop<SmallVec<[T; N]>>
 where
@@ -434,7 +434,7 @@ impl<'n> Row<'n> {
 }
 
 impl Row<'_> {
-    /// In builds with debug assertions, panics if the row leaves the axes of the elements.
+    /// In builds with debug assertions, panics if the row reaches beyond the elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn assert_within(&self, elements: &impl Reaches) {
         let _ = elements;

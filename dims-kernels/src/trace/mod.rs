@@ -49,7 +49,7 @@ pub use ranges::{ReadRange, note_least, note_range, with_ranges};
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
 pub use saved::{
-    BakedIn, DescribedValue, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, SavedRecording,
+    BakedIn, DescribedValue, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, SavedRecording,
 };
 #[cfg(feature = "half")]
 pub use updates::widened_elements;

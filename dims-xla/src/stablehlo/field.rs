@@ -82,15 +82,30 @@ impl Lower<'_> {
     /// Whether a register holds the bits of a `u64` or `usize`, or is computed from such a register
     /// without a cast.
     pub(super) fn is_unsigned(&self, field: &SavedField, of: u32) -> bool {
-        let is_word = |dtype: DType| matches!(dtype, DType::U64 | DType::Usize);
-        match &field.program.instructions[of as usize].0 {
-            SavedInstruction::Load(operand) => is_word(loaded_type(self, &field.operands[*operand as usize])),
-            SavedInstruction::Cast(to, _) => is_word(*to),
-            SavedInstruction::Unary(_, a) => self.is_unsigned(field, *a),
-            SavedInstruction::Binary(_, a, b) => self.is_unsigned(field, *a) || self.is_unsigned(field, *b),
-            SavedInstruction::Select(_, a, b) => self.is_unsigned(field, *a) || self.is_unsigned(field, *b),
-            _ => false,
+        let (mut open, mut visited) = (vec![of], vec![false; of as usize + 1]);
+        while let Some(register) = open.pop() {
+            // The operands of an instruction come before it.
+            if std::mem::replace(&mut visited[register as usize], true) {
+                continue;
+            }
+            let dtype = match &field.program.instructions[register as usize].0 {
+                SavedInstruction::Load(operand) => loaded_type(self, &field.operands[*operand as usize]),
+                SavedInstruction::Cast(to, _) => *to,
+                SavedInstruction::Unary(_, a) => {
+                    open.push(*a);
+                    continue;
+                }
+                SavedInstruction::Binary(_, a, b) | SavedInstruction::Select(_, a, b) => {
+                    open.extend([*a, *b]);
+                    continue;
+                }
+                _ => continue,
+            };
+            if matches!(dtype, DType::U64 | DType::Usize) {
+                return true;
+            }
         }
+        false
     }
 
     pub(super) fn register(

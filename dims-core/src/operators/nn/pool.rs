@@ -291,6 +291,13 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
                 );
                 return Err(DimError::Shape { what });
             }
+            // If there are at least `dilation` elements, no window steps over all of them.
+            #[cfg(feature = "std")]
+            if alone_is_wrong && dilation > 1 {
+                kernels::trace::note_least(dilation, own, &|| {
+                    format!("dim `{}`, along which padded windows have a dilation of {dilation},", dim.name)
+                });
+            }
             placings.push(Placing { dim: dim.key(), len: padded, start: front, step: 1 });
         }
     }

@@ -1,4 +1,5 @@
-//! Groups of maps as calls run them: one pass over the loops computes the results of all maps.
+//! Groups of maps, as a call of a recording runs them: one pass over the loops computes the results
+//! of all maps.
 
 use super::draft::Meaning;
 use super::fuse::{GroupOperand, MapGroup};
@@ -83,7 +84,7 @@ struct FusedResult {
 /// together.
 const AT_HAND: usize = 24 << 10;
 
-/// Results of more bytes in total may not fit into a second-level cache.
+/// Results that take more bytes than this in total may not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
 /// A tile is not made smaller than this many positions, even if the registers then take more than
@@ -162,7 +163,7 @@ impl FusedLoops {
     /// overwrites only a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
         // A result that is an unchanged operand is copied from the operand's memory once the
-        // program has run. Another result could have overwritten that memory before.
+        // program has run. By then, another result could have overwritten that memory.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
                 let own = self.operands[number as usize].memory.slot();
@@ -230,10 +231,10 @@ impl FusedLoops {
             let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
             match start {
                 None => OperandSource::position(),
-                // SAFETY: all positions of the nest are elements of the operand: `operands_along`
-                // asserted it for the recorded length, and the caller promises that values have
-                // that length. The memory is held until the program has run. Each run reads
-                // elements before it overwrites them.
+                // SAFETY: each position of the nest is that of an element of the operand:
+                // `operands_along` asserted this for the recorded length, and the caller promises
+                // that values have that length. The memory is held until the program has run. Each
+                // run reads elements before it overwrites them.
                 Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
             }
         };
@@ -257,8 +258,8 @@ impl FusedLoops {
         let mut sum = None;
         if let Some(own) = &self.sum {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for
-            // the results.
+            // SAFETY: each position of the nest is that of an element of each source, and there is
+            // room for the results.
             let value = unsafe {
                 match own.dtype {
                     DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
@@ -267,8 +268,8 @@ impl FusedLoops {
             }?;
             sum = Some((own.slot, value));
         } else {
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for
-            // the results.
+            // SAFETY: each position of the nest is that of an element of each source, and there is
+            // room for the results.
             unsafe { self.all(&sources, &targets, threads) }?;
         }
         for own in &mut memory {
@@ -297,8 +298,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room
-    /// for the results.
+    /// Each position of the nest is that of an element of each source. At each of the targets there
+    /// is room for the results.
     unsafe fn all(
         &self,
         sources: &[OperandSource],
@@ -329,8 +330,8 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions from number `from` on, each with the
-    /// number of its first position.
+    /// Calls `run` with spans that cover `len` positions, starting at number `from`. Each span
+    /// comes with the number of its first position.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;
@@ -359,8 +360,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room
-    /// for the results. The sum has elements of type `T`.
+    /// Each position of the nest is that of an element of each source. At each of the targets there
+    /// is room for the results. The sum has elements of type `T`.
     unsafe fn summed<T: ProgramOutput + Real>(
         &self,
         sum: &FusedSum,
@@ -394,8 +395,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room
-    /// for the results of all parts.
+    /// Each position of the nest is that of an element of each source. At each of the targets there
+    /// is room for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
         // SAFETY: the program loads these sources, and the nest has their rows.
         let mut machine =
@@ -449,8 +450,8 @@ impl FusedLoops {
         for (result, start) in self.results.iter().zip(starts) {
             let (line, start) = (machine.line(result.value).start(), place(result, start));
             if !core::ptr::eq(line, start) {
-                // SAFETY: the register has the values of the span, in the kind of the type. There
-                // is room for them, by the caller's promise.
+                // SAFETY: the register has the values of the span, of the kind of `result.dtype`.
+                // There is room for them, by the caller's promise.
                 unsafe { result.dtype.write_line(line, start, (1, positions), [0, 1]) };
             }
         }

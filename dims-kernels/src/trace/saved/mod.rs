@@ -22,7 +22,7 @@ mod words;
 mod write;
 
 pub use numbers::Numeral;
-pub use open::{BakedIn, OpenFinder, OpenNumbers, OpenSizes, ROUNDS};
+pub use open::{BakedIn, Misfit, OpenFinder, OpenNumbers, OpenSizes, ROUNDS};
 pub use read::FARTHEST;
 pub(crate) use read::{RecordingReader, check, checked_volume, element_of, refused};
 pub(crate) use rules::check_whole;

@@ -61,6 +61,25 @@ pub type OpenSizes = [Vec<usize>; ROUNDS];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 
+/// Why a recording has no numbers for some sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Misfit {
+    /// A number is too large.
+    TooLarge,
+    /// A number is less than it can be, or does not exist.
+    Other,
+}
+
+impl RecordedNumber {
+    /// Why the number does not fit.
+    fn misfit(self) -> Misfit {
+        match self {
+            RecordedNumber::Integer(value) if value <= 0 => Misfit::Other,
+            _ => Misfit::TooLarge,
+        }
+    }
+}
+
 impl SizeFormula {
     /// The formula of a number with these values.
     fn of(values: Rounds, sizes: &OpenSizes) -> Option<Self> {
@@ -334,21 +353,26 @@ impl<'s> OpenFinder<'s> {
 }
 
 impl OpenNumbers {
-    /// Sets the numbers of data to their values for some sizes. Returns whether they all fit.
+    /// Sets the numbers of data to their values for some sizes. After an error, some numbers are
+    /// unchanged.
     pub fn set<X>(
         &self,
         data: &mut X,
         sizes: &[usize],
         visit_all: impl Fn(&mut X, &mut dyn FnMut(Numeral<'_>)),
-    ) -> bool {
-        let (mut open, mut at, mut fits) = (self.0.iter().peekable(), 0, true);
+    ) -> Result<(), Misfit> {
+        let (mut open, mut at, mut found) = (self.0.iter().peekable(), 0, Ok(()));
         visit_all(data, &mut |number| {
             if let Some(own) = open.next_if(|own| own.at == at) {
-                fits &= own.formula.value(sizes).and_then(|value| number.set(value)).is_some();
+                let set = match own.formula.value(sizes) {
+                    Some(value) => number.set(value).ok_or(value.misfit()),
+                    None => Err(Misfit::TooLarge),
+                };
+                found = found.and(set);
             }
             at += 1;
         });
-        fits && open.next().is_none()
+        if open.next().is_some() { found.and(Err(Misfit::Other)) } else { found }
     }
 }
 

@@ -1,4 +1,5 @@
 mod chains;
 mod memory;
+mod open;
 mod parts;
 mod programs;
