@@ -68,7 +68,7 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
     }
 }
 
-/// The loops and operands of an attention.
+/// The loops and operands of an attention operator.
 pub struct Work<'n, T> {
     /// Loops over batches, one loop over queries, loops over keys; rows of strides for queries,
     /// keys, values, the result, and the operands of the mask and the bias. Other loops over
@@ -86,7 +86,7 @@ pub struct Work<'n, T> {
     pub k: Elements<'n, T>,
     /// The values.
     pub v: Elements<'n, T>,
-    /// The factor of the scores.
+    /// The factor by which scores are multiplied.
     pub scale: T,
 }
 
@@ -140,7 +140,7 @@ pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
 }
 
 impl<T> Work<'_, T> {
-    /// The number of multiplications of all products.
+    /// The total number of multiplications in the products.
     pub fn multiplications(&self) -> usize {
         self.nest.positions().saturating_mul(self.features.positions() + self.values.positions())
     }
@@ -290,7 +290,10 @@ impl<T: Real> QueryBlocks<'_, T> {
                 let tile = ScoreTile { at, query, rows, width };
                 let allowed = self.change.masked(tile, &mut scratch.allowed)?;
                 if let Allowed::Some { from, to } = allowed {
-                    assert!(from < to && to <= width, "the keys that count are some of the tile's");
+                    assert!(
+                        from < to && to <= width,
+                        "the range of keys that count is not empty and lies within the tile"
+                    );
                     for row in 0..rows {
                         scratch.allowed.copy_within(row * width + from..row * width + to, row * (to - from));
                     }
@@ -487,7 +490,7 @@ impl<T: Real> Task for Fold<'_, T> {
             };
             let before = scratch.greatest[row];
             let greatest = larger(before, found);
-            // Before any key counts, nothing is subtracted, because `-inf - -inf` is NaN.
+            // As long as no key has counted, nothing is subtracted, because `-inf - -inf` is NaN.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
             let sum = if plain {
                 weights::<I, T, true>(scores, scale, shift)

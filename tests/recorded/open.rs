@@ -452,7 +452,7 @@ fn windows_need_an_element() {
     let x: Matrix = randn((Row.of(3), Col.of(2)), 1);
     assert_eq!(program.call(&x), pooled(&x));
     let short: Matrix = ones((Row.of(2), Col.of(2)));
-    assert!(short.try_max_pool(Row, 2, &Window::new().dilation(3).padding(2)).is_err());
+    assert!(short.view().try_max_pool(Row, 2, &Window::new().dilation(3).padding(2)).is_err());
     let error = program.try_call(&short).expect_err("an error").to_string();
     assert_eq!(
         error,

@@ -1,4 +1,4 @@
-//! Running an expression as a step of gradients and recorded programs.
+//! Running an expression as a step that gradients and recorded programs track.
 //!
 //! Memory is *traced* if a gradient or a recorded program tracks its elements. An expression runs
 //! as a kernel that is compiled for its type. Before the kernel runs, an [`ExprStep`] is made. If
@@ -90,8 +90,8 @@ pub(crate) trait LoopOperand {
     /// The operand as text, for plans.
     fn describe(&self) -> String;
 
-    /// Writes a program that computes the elements. Its operands are in the order of the
-    /// expression's rows.
+    /// Writes a program that computes the elements. Its operands are in the order of
+    /// this operand's rows of strides.
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 }
@@ -170,8 +170,8 @@ impl ExprStep {
         ExprStep(None)
     }
 
-    /// The step of an expression whose gradient is 0, if it depends on inputs of a recorded
-    /// function.
+    /// The step of an expression whose gradient is 0. It is needed only if the expression depends
+    /// on inputs of a recorded function.
     #[inline]
     #[track_caller]
     pub(crate) fn of_recorded<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
@@ -466,7 +466,7 @@ fn field_of<'w>(
     known: bool,
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
-    // A writer takes no elements of borrowed memory and no indices if a loop is empty. But the
+    // If a loop is empty, a writer copies neither borrowed elements nor indices. But the
     // expression may have elements even if a loop along which it does not vary is empty.
     let own = |(axis, &size): (usize, &usize)| if size == 0 && !axes.contains(&axis) { 1 } else { size };
     let own: Vec<usize> = sizes.iter().enumerate().map(own).collect();

@@ -103,10 +103,10 @@ condition! {
 /// | a tensor of `T` | plus the tensor |
 /// | `(mask, bias)`, one of each | plus the bias, minus infinity where the mask is `false` |
 ///
-/// Tensors may be expressions and references. Without dropout, mask and bias are computed tile by
-/// tile. Where the mask is `false`, the bias is not read, so its indices may be out of range there.
-/// A tile whose bias is minus infinity everywhere is skipped: there, a NaN in the queries, keys or
-/// values has no effect, although a NaN plus minus infinity is NaN.
+/// The tensors may be expressions or references. Without dropout, mask and bias are computed tile
+/// by tile. Where the mask is `false`, the bias is not read, so its indices may be out of range
+/// there. A tile whose bias is minus infinity everywhere is skipped: there, a NaN in the queries,
+/// keys or values has no effect, although a NaN plus minus infinity is NaN.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
@@ -142,8 +142,8 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
-/// Turns an expression into a mask and a bias. Its element type decides which of the two it is. The
-/// other one changes no score.
+/// Turns an expression into a mask and a bias. The element type decides which of the two the
+/// expression becomes. The other one leaves every score unchanged.
 #[doc(hidden)]
 pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
@@ -359,7 +359,8 @@ where
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
-/// Attention with dropout. The mask is one for scores of `T`; the bias may be converted.
+/// Attention with dropout. The mask is for scores of type `T`; the bias may have been
+/// converted from another type.
 #[track_caller]
 fn with_dropout<Q, K, V, F, O, T, M, B, S, X>(
     (q, k, v): (Q::Expr, K::Expr, V::Expr),
@@ -490,8 +491,8 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
         Attend { features, over, scale, mask, dropped }
     }
 
-    /// Sets weights to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`, as
-    /// [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. All weights are then
+    /// Sets each weight to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`,
+    /// as [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. All weights are then
     /// stored in memory, as `f32` if the elements are `f16` or `bf16`.
     pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
         Attend { dropped: Some((p, seed.into())), ..self }

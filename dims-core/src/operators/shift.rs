@@ -311,8 +311,8 @@ pub trait Rearranging: AsTensor {
 
     /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
     /// from zeros. `dim` is `i`, and `window` is `w`, which is removed. In the result, `dim` has
-    /// the given `size`; [`unfold`](Rearranging::unfold) of that many elements must yield the same
-    /// number of windows. Like PyTorch's `fold`, along one dim.
+    /// the given `size`; [`unfold`](Rearranging::unfold) of that many elements must yield as many
+    /// windows as `dim` had elements. Like PyTorch's `fold`, along one dim.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

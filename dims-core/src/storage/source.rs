@@ -1,5 +1,5 @@
 //! Borrowed memory that can be bound to dims: ndarray arrays, slices, vectors and nested fixed-size
-//! arrays. (`crate::foreign` adds types of further crates.)
+//! arrays. (`crate::foreign` adds types from other crates.)
 
 use crate::types::rank::*;
 use crate::types::size::Static;
@@ -37,8 +37,9 @@ nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 
 ///
 /// # Safety
 ///
-/// If no axis that [`raw`](Source::raw) returns is empty, then for every position of the axes the
-/// pointer offset by the strides is a valid element for as long as the source is borrowed.
+/// If no axis that [`raw`](Source::raw) returns is empty, then for every position along the axes,
+/// the pointer, offset according to the strides, points to an element that is valid for as long as
+/// the source is borrowed.
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;

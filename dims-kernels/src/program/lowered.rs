@@ -3,8 +3,8 @@
 //!
 //! The kernel of an expression is compiled in the crate that contains the expression, with that
 //! crate's optimization level. A program is run by loops that are compiled here. So if this crate
-//! is optimized and a user's crate probably is not (debug assertions are on), the program that an
-//! expression [wrote](crate::trace::record::Writer) replaces its kernel.
+//! is optimized, and the user's crate appears not to be (debug assertions are on), the program that
+//! an expression [wrote](crate::trace::record::Writer) replaces the expression's kernel.
 
 use crate::load::any::TileSource;
 use crate::load::{Faults, Kernel, Tile, read_line};
@@ -37,8 +37,8 @@ pub fn is_lowered(len: usize) -> bool {
     REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
 
-/// Makes expressions of this thread run as programs if they can, or never, or as the build decides:
-/// for tests, which compare programs with kernels.
+/// Sets whether expressions of this thread run as programs: if they can (`true`), never (`false`),
+/// or as the build decides (`None`). For tests that compare programs with kernels.
 #[cfg(feature = "std")]
 pub fn lower(replaced: Option<bool>) {
     REPLACED.set(replaced);
@@ -50,8 +50,8 @@ pub fn count() -> usize {
     COUNT.get()
 }
 
-/// A program that computes the same bits as the kernel of its expression, with the elements that it
-/// reads.
+/// A program that computes the same bits as the kernel of its expression, together with the
+/// elements that the program reads.
 pub struct LoweredProgram<'w> {
     program: ScalarProgram,
     sources: SmallVec<[OperandSource; 6]>,
@@ -64,8 +64,8 @@ pub struct LoweredProgram<'w> {
 unsafe impl Sync for LoweredProgram<'_> {}
 
 impl LoweredProgram<'_> {
-    /// A program, its sources in the order of a nest's rows, and the type of its results. Whoever
-    /// runs it promises that the nest's rows stay within the sources.
+    /// Lowers `program`, with its sources in the order of a nest's rows and the type of its
+    /// results. Whoever runs it promises that the nest's rows stay within the sources.
     ///
     /// # Safety
     ///
@@ -94,7 +94,8 @@ impl LoweredProgram<'_> {
     /// operand's elements, which are valid during the run.
     pub(crate) unsafe fn over<'k>(&'k self, rows: &mut OperandRows<'k>) -> LoweredRun<'k> {
         let results = core::iter::once(self.program.result());
-        // SAFETY: the program was lowered with these sources, and the caller promises the rows.
+        // SAFETY: the program was lowered with these sources, and the caller promises that the rows
+        // are valid.
         let machine = unsafe { Machine::new(&self.program, results, &self.sources, rows) };
         LoweredRun { machine, dtype: self.dtype }
     }
@@ -104,11 +105,13 @@ impl LoweredProgram<'_> {
     /// # Safety
     ///
     /// There is a row for each operand. That row maps each position of the nest over which the
-    /// kernel runs to one of the operand's elements, which are valid for as long as the kernel.
+    /// kernel runs to one of the operand's elements, which are valid for as long as the kernel
+    /// exists.
     ///
     /// # Panics
     ///
-    /// If the results of the program are not of the type `T`, or registers do not hold `T`.
+    /// If the results of the program are not of the type `T`, or if registers cannot hold this
+    /// type.
     pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut OperandRows<'k>) -> Lowered<'k, T> {
         assert!(self.is_kernel::<T>(), "registers hold the results");
         // SAFETY: the caller's promise.
@@ -145,14 +148,16 @@ impl LoweredRun<'_> {
     }
 
     /// Writes the `rows` rows of `len` results of the last span to memory: the first row begins at
-    /// `start`, and the steps, in elements, are from row to row and along a row.
+    /// `start`. `steps` are the distances, in elements, between rows and between the results of a
+    /// row.
     ///
     /// # Safety
     ///
     /// The memory has room for these results. Nothing else accesses it, but it may hold elements of
     /// operands that are not read any more.
     pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
-        // SAFETY: the register has the results of the span. The caller promises the memory.
+        // SAFETY: the register has the results of the span. The caller promises that there is room
+        // for them.
         unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };
     }
 }

@@ -90,8 +90,7 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// See [`compile`](Pjrt::compile). Also returns an error if the folder of the cache cannot be
-    /// created.
+    /// See [`compile`](Pjrt::compile). Also returns an error if the cache folder cannot be created.
     pub fn compile_with<In, Out>(
         &self,
         program: &Program<In, Out>,
@@ -129,8 +128,8 @@ impl Pjrt {
     ///
     /// # Errors
     ///
-    /// See [`compile_sharded`](Pjrt::compile_sharded). Also returns an error if the folder of the
-    /// cache cannot be created.
+    /// See [`compile_sharded`](Pjrt::compile_sharded). Also returns an error if the cache folder
+    /// cannot be created.
     pub fn compile_sharded_with<In, Out, R>(
         &self,
         program: &Program<In, Out>,
@@ -257,7 +256,7 @@ impl<In, Out> Run<In, Out> {
         self.executable.collectives()
     }
 
-    /// Compares a plan of communication with XLA's optimized program: the bytes of each kind of
+    /// Compares a communication plan with XLA's optimized program: the bytes of each kind of
     /// collective along each set of mesh axes. The bytes are summed, because XLA may combine
     /// several collectives into one.
     ///
@@ -302,9 +301,9 @@ where
     ///
     /// # Errors
     ///
-    /// Returns an error if inputs belong to another client, or have other types, sizes, settings or
-    /// splits than the program, or more or fewer tensors. Also returns an error if XLA reports one,
-    /// for example because a device has too little memory.
+    /// Returns an error if inputs belong to another client, if their types, sizes, settings or
+    /// splits differ from those of the program, or if there are too many or too few tensors. Also
+    /// returns an error if XLA reports one, for example because a device has too little memory.
     pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
@@ -371,8 +370,8 @@ where
         for own in pending.iter().take(excess) {
             own.call.outcome()?;
         }
-        // Drops the calls whose checks are known to have passed. Of the calls that were just read,
-        // keeps only the first that failed.
+        // Drops the calls whose checks are known to have passed. Of the calls whose checks were
+        // just read, keeps only the first that failed.
         let (mut at, mut has_failed) = (0, false);
         pending.retain(|own| {
             at += 1;
