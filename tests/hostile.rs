@@ -73,10 +73,10 @@ macro_rules! numbers {
             const ONE: Self = $one;
             const DIVIDES_BY_ZERO: bool = true;
             type Acc = Self;
-            fn to_acc(self) -> Self {
+            fn widen(self) -> Self {
                 self
             }
-            fn from_acc(acc: Self) -> Self {
+            fn narrow(acc: Self) -> Self {
                 acc
             }
             fn add(self, other: Self) -> Self {
@@ -135,10 +135,10 @@ impl Num for Greatest {
     const ONE: Self = Greatest(0.0);
     const DIVIDES_BY_ZERO: bool = true;
     type Acc = Self;
-    fn to_acc(self) -> Self {
+    fn widen(self) -> Self {
         self
     }
-    fn from_acc(acc: Self) -> Self {
+    fn narrow(acc: Self) -> Self {
         acc
     }
     fn add(self, other: Self) -> Self {

@@ -18,7 +18,7 @@ use crate::memory::allocate::reserve;
 use crate::memory::axes::contiguous;
 use crate::memory::elements::Elements;
 use crate::reduce::fold::{LANES, fold, together};
-use crate::scalar::Real;
+use crate::scalar::{Num, Real};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ compiled! {
         operand: ContractionFactor<'a, T>,
         sizes: &'s [usize],
     ) -> Result<ContractionFactor<'a, <T as Real>::Wide>, Error> {
-        operand.converted(sizes, Real::widen)
+        operand.converted(sizes, T::widen)
     }
 }
 
@@ -64,7 +64,7 @@ fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
     let mut data = Some(data);
     match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
         Some(same) => same.take().expect("the value was just stored"),
-        None => data.into_iter().flatten().map(Real::narrow).collect(),
+        None => data.into_iter().flatten().map(T::narrow).collect(),
     }
 }
 

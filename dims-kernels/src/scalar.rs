@@ -36,14 +36,14 @@ pub trait Num: Element + PartialEq {
     /// Which of the types with [precompiled routines](crate::compiled) this is, if any.
     #[doc(hidden)]
     const COMPILED: Precompiled<Self> = Precompiled::NO;
-    /// The type in which sums and products are accumulated: `f32` for the half precisions,
+    /// The type in which sums, products and functions are computed: `f32` for the half precisions,
     /// otherwise the type itself.
     #[doc(hidden)]
     type Acc: Num;
     #[doc(hidden)]
-    fn to_acc(self) -> Self::Acc;
+    fn widen(self) -> Self::Acc;
     #[doc(hidden)]
-    fn from_acc(acc: Self::Acc) -> Self;
+    fn narrow(wide: Self::Acc) -> Self;
     /// `self + other`
     fn add(self, other: Self) -> Self;
     /// `self - other`
@@ -98,15 +98,10 @@ pub trait Signed: Num {
     message = "`{Self}` is not a floating-point type",
     label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
-pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
-    /// The type in which functions and sums of the values are computed: `f32` for the half
-    /// precisions, otherwise the type itself.
+pub trait Real: Num<Acc = <Self as Real>::Wide> + Ordered + Analytic + Magnitude<Abs = Self> + Float {
+    /// [`Num::Acc`], which is a float, too.
     #[doc(hidden)]
     type Wide: Real;
-    #[doc(hidden)]
-    fn widen(self) -> Self::Wide;
-    #[doc(hidden)]
-    fn narrow(wide: Self::Wide) -> Self;
     /// The error function.
     fn erf<I: Isa>(self) -> Self;
     #[doc(hidden)]
@@ -245,9 +240,9 @@ macro_rules! integers {
             $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $t;
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn to_acc(self) -> Self { self }
+            fn widen(self) -> Self { self }
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn from_acc(acc: Self) -> Self { acc }
+            fn narrow(wide: Self) -> Self { wide }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self.wrapping_add(other) }
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -361,9 +356,9 @@ macro_rules! floats {
             $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $acc;
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn to_acc(self) -> $acc { self.into() }
+            fn widen(self) -> $acc { self.into() }
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn from_acc(acc: $acc) -> Self { CastTo::<$t>::cast_to(acc) }
+            fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self + other }
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -407,10 +402,6 @@ macro_rules! floats {
         impl Real for $t {
             type Wide = $acc;
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn widen(self) -> $acc { self.into() }
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
-            #[cfg_attr(not(unoptimized), inline(always))]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
@@ -448,7 +439,7 @@ macro_rules! floats {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
+            fn mean_of(total: $acc, count: usize) -> Self { Self::narrow(total / CastTo::<$acc>::cast_to(count)) }
         }
     )*};
 }
@@ -462,9 +453,9 @@ macro_rules! complexes {
             const DIVIDES_BY_ZERO: bool = true;
             type Acc = Self;
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn to_acc(self) -> Self { self }
+            fn widen(self) -> Self { self }
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn from_acc(acc: Self) -> Self { acc }
+            fn narrow(wide: Self) -> Self { wide }
             #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self + other }
             #[cfg_attr(not(unoptimized), inline(always))]

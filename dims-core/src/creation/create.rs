@@ -405,8 +405,8 @@ where
     usize: CastTo<T::Acc>,
 {
     // Half precisions are computed in `f32`, which represents more indices exactly.
-    let (start, step) = (start.to_acc(), step.to_acc());
-    try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
+    let (start, step) = (start.widen(), step.widen());
+    try_from_fn(dim, |i| T::narrow(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
 
 /// `n` evenly spaced numbers from `start` to `end`, both included, along a dim of size `n`:

@@ -28,7 +28,7 @@ use kernels::memory::hollow;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
 use kernels::program::lowered::LoweredProgram;
-use kernels::scalar::Real;
+use kernels::scalar::{Num, Real};
 #[cfg(feature = "std")]
 use kernels::trace::{Field, Rule, rules};
 use smallvec::SmallVec;

@@ -184,9 +184,9 @@ pub trait Selecting: Computable {
             return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::ADD);
         }
         let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
-            Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
+            Named::from_expr(Unary { op: ops::Widen, a: self.into_named().expr });
         let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, ScatterWork::ADD)?;
-        Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
+        Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::Narrow(PhantomData), a: sums.expr })
             .try_eval()
     }
 

@@ -6,7 +6,7 @@ use crate::load::{Faults, Kernel, Tile, change};
 use crate::loops::nest::OperandRows;
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::program::lowered::LoweredProgram;
-use crate::scalar::Real;
+use crate::scalar::{Num, Real};
 use alloc::boxed::Box;
 
 /// A mask and a bias, as kernels.

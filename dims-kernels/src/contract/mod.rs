@@ -104,7 +104,7 @@ const MOST_MODERATE: f64 = (1 << 24) as f64;
 pub(crate) fn moderate_product<T: Num>(constants: impl Iterator<Item = T>) -> Option<T::Acc> {
     let mut product = T::Acc::ONE;
     for constant in constants {
-        product = product.mul(constant.to_acc());
+        product = product.mul(constant.widen());
         if T::DIVIDES_BY_ZERO && !MODERATE.contains(&magnitude(product)) {
             return None;
         }
@@ -286,7 +286,7 @@ fn contraction<T: Num>(
     let (a, b) = last_pair(operands, axes, target.order())?;
     let mut data = pair(a, b, axes, &mut target)?;
     if scale != T::Acc::ONE {
-        target.scale(&mut data, T::from_acc(scale), axes.sizes)?;
+        target.scale(&mut data, T::narrow(scale), axes.sizes)?;
     }
     Ok(data)
 }
@@ -349,11 +349,11 @@ fn through_accumulator<T: Num>(
     let mut wide = ContractionFactors::new();
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
-        let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
+        let data = converted(operand.packed(&order, sizes)?, T::widen)?;
         wide.push(ContractionFactor::owned(data, &order, sizes));
     }
     let constants: ConstantFactors<T::Acc> =
-        constants.iter().map(|&(before, constant)| (before, constant.to_acc())).collect();
-    let sums = contract(wide, &constants, times.to_acc(), axes, Target::new(kept, sizes))?;
-    converted(sums, T::from_acc)
+        constants.iter().map(|&(before, constant)| (before, constant.widen())).collect();
+    let sums = contract(wide, &constants, times.widen(), axes, Target::new(kept, sizes))?;
+    converted(sums, T::narrow)
 }

@@ -386,7 +386,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
         match self.0 {
             2 => a.mul(a),
             // Half precisions are computed in single precision, as for other powers.
-            3 => T::from_acc(a.to_acc().mul(a.to_acc()).mul(a.to_acc())),
+            3 => T::narrow(a.widen().mul(a.widen()).mul(a.widen())),
             n => a.powi(n),
         }
     }
@@ -411,13 +411,13 @@ impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     }
 }
 
-/// Converts an element to the type in which sums are accumulated.
+/// Converts to the type in which functions and sums are computed: half precisions to `f32`.
 #[derive(Clone, Copy, Debug)]
-pub struct ToAcc;
-impl Operation for ToAcc {}
+pub struct Widen;
+impl Operation for Widen {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Num> UnaryOp<T> for ToAcc {
+impl<T: Num> UnaryOp<T> for Widen {
     type Out = T::Acc;
     const NAME: &'static str = "cast";
     #[inline]
@@ -426,17 +426,17 @@ impl<T: Num> UnaryOp<T> for ToAcc {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> T::Acc {
-        a.to_acc()
+        a.widen()
     }
 }
 
-/// Converts an element of the accumulator type of `T` to `T`.
+/// Converts from the type in which functions and sums of `T` are computed to `T`.
 #[derive(Clone, Copy, Debug)]
-pub struct FromAcc<T>(pub core::marker::PhantomData<T>);
-impl<T> Operation for FromAcc<T> {}
+pub struct Narrow<T>(pub core::marker::PhantomData<T>);
+impl<T> Operation for Narrow<T> {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
+impl<T: Num> UnaryOp<T::Acc> for Narrow<T> {
     type Out = T;
     const NAME: &'static str = "cast";
     #[inline]
@@ -445,7 +445,7 @@ impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T::Acc) -> T {
-        T::from_acc(a)
+        T::narrow(a)
     }
 }
 
@@ -472,44 +472,6 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> To {
         a.cast_to()
-    }
-}
-
-/// Converts to the type in which functions and sums are computed: half precisions to `f32`.
-#[derive(Clone, Copy, Debug)]
-pub struct Widen;
-impl Operation for Widen {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real> UnaryOp<T> for Widen {
-    type Out = T::Wide;
-    const NAME: &'static str = "cast";
-    #[inline]
-    fn code(&self) -> Code {
-        DType::of::<T::Wide>().map_or(Code::Opaque, Code::Cast)
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<I: Isa>(&self, a: T) -> T::Wide {
-        a.widen()
-    }
-}
-
-/// Converts from the type in which functions and sums of `T` are computed to `T`.
-#[derive(Clone, Copy, Debug)]
-pub struct Narrow<T>(pub core::marker::PhantomData<T>);
-impl<T> Operation for Narrow<T> {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Real> UnaryOp<T::Wide> for Narrow<T> {
-    type Out = T;
-    const NAME: &'static str = "cast";
-    #[inline]
-    fn code(&self) -> Code {
-        DType::of::<T>().map_or(Code::Opaque, Code::Cast)
-    }
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<I: Isa>(&self, a: T::Wide) -> T {
-        T::narrow(a)
     }
 }
 

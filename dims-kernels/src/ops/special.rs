@@ -338,8 +338,8 @@ pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
 /// `(a - b)^2`, computed in the accumulator type.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn squared_error<T: Num>(a: T, b: T) -> T {
-    let difference = a.to_acc().sub(b.to_acc());
-    T::from_acc(difference.mul(difference))
+    let difference = a.widen().sub(b.widen());
+    T::narrow(difference.mul(difference))
 }
 
 /// `ln(e^a + e^b)`

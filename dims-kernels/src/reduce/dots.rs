@@ -160,7 +160,7 @@ impl<T: Num> Task for Dots<'_, T> {
                 };
                 for (x, y) in line(0).chunks(MAX_CHUNK).zip(line(1).chunks(MAX_CHUNK)) {
                     blocks += 1;
-                    let part = dot::<I, T>(x, y, prefetch_distance).to_acc();
+                    let part = dot::<I, T>(x, y, prefetch_distance).widen();
                     push::<I, T, Sum>(&mut totals, blocks, part, sum);
                 }
                 inner.advance(&mut at[nest.outer..]);
@@ -220,7 +220,7 @@ impl<T: Num> Task for InPairs<'_, T> {
             for (blocks, ((first, second), y)) in lines.enumerate() {
                 let parts = two_dots::<I, T>([first, second], y, prefetch);
                 for (totals, part) in totals.iter_mut().zip(parts) {
-                    push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), sum);
+                    push::<I, T, Sum>(totals, blocks + 1, part.widen(), sum);
                 }
                 prefetch.rest -= y.len();
             }

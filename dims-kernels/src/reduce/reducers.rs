@@ -86,7 +86,7 @@ impl<T: Num> Reducer<T> for Sum {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
-        acc.add(value.to_acc())
+        acc.add(value.widen())
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
@@ -95,7 +95,7 @@ impl<T: Num> Reducer<T> for Sum {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         // A half precision is rounded once, after the multiplication.
-        T::from_acc(if self.times == 1 { acc } else { times(acc, self.times) })
+        T::narrow(if self.times == 1 { acc } else { times(acc, self.times) })
     }
     reduces_memory_by!(sum_memory);
 }
@@ -119,7 +119,7 @@ impl<T: Num> Reducer<T> for Prod {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
-        acc.mul(value.to_acc())
+        acc.mul(value.widen())
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
@@ -127,7 +127,7 @@ impl<T: Num> Reducer<T> for Prod {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
-        T::from_acc(acc)
+        T::narrow(acc)
     }
     reduces_memory_by!(prod_memory);
 }
@@ -152,7 +152,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
-        acc.add(value.to_acc())
+        acc.add(value.widen())
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
@@ -537,5 +537,5 @@ pub fn times<T: Num>(value: T, count: usize) -> T {
             number = number.add(T::Acc::ONE);
         }
     }
-    T::from_acc(value.to_acc().mul(number))
+    T::narrow(value.widen().mul(number))
 }

@@ -60,21 +60,21 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));
     if let [first] = first {
-        let (mut before, mut recent) = (T::Acc::ZERO, first.to_acc());
+        let (mut before, mut recent) = (T::Acc::ZERO, first.widen());
         for part in rest.chunks_mut(SETTLED) {
             let mut fours = part.chunks_exact_mut(4);
             for four in &mut fours {
-                let a = recent.add(four[0].to_acc());
-                let b = a.add(four[1].to_acc());
-                let c = b.add(four[2].to_acc());
-                recent = c.add(four[3].to_acc());
+                let a = recent.add(four[0].widen());
+                let b = a.add(four[1].widen());
+                let c = b.add(four[2].widen());
+                recent = c.add(four[3].widen());
                 for (value, sum) in four.iter_mut().zip([a, b, c, recent]) {
-                    *value = T::from_acc(before.add(sum));
+                    *value = T::narrow(before.add(sum));
                 }
             }
             for value in fours.into_remainder() {
-                recent = recent.add(value.to_acc());
-                *value = T::from_acc(before.add(recent));
+                recent = recent.add(value.widen());
+                *value = T::narrow(before.add(recent));
             }
             settle(&mut before, &mut recent);
         }
@@ -83,7 +83,7 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     if rest.is_empty() {
         return;
     }
-    let mut recent: Vec<T::Acc> = first.iter().map(|&value| value.to_acc()).collect();
+    let mut recent: Vec<T::Acc> = first.iter().map(|&value| value.widen()).collect();
     let mut before = vec![T::Acc::ZERO; inner];
     for rows in rest.chunks_mut(SETTLED * inner) {
         // Two rows at a time, so that the sums in `recent` and `before` are read half as often.
@@ -91,16 +91,16 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
         for pair in &mut pairs {
             let (row, next) = pair.split_at_mut(inner);
             for (((value, next), recent), &before) in row.iter_mut().zip(next).zip(&mut recent).zip(&before) {
-                let sum = recent.add(value.to_acc());
-                *recent = sum.add(next.to_acc());
-                *value = T::from_acc(before.add(sum));
-                *next = T::from_acc(before.add(*recent));
+                let sum = recent.add(value.widen());
+                *recent = sum.add(next.widen());
+                *value = T::narrow(before.add(sum));
+                *next = T::narrow(before.add(*recent));
             }
         }
         let last = pairs.into_remainder().iter_mut();
         for ((value, recent), &before) in last.zip(&mut recent).zip(&before) {
-            *recent = recent.add(value.to_acc());
-            *value = T::from_acc(before.add(*recent));
+            *recent = recent.add(value.widen());
+            *value = T::narrow(before.add(*recent));
         }
         before.iter_mut().zip(&mut recent).for_each(|(before, recent)| settle(before, recent));
     }
@@ -125,7 +125,7 @@ impl<T: Num> LineOp<T> for Cumulate {
         if const { T::DIVIDES_BY_ZERO } {
             running_sums(block, inner);
         } else {
-            running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
+            running(block, inner, T::widen, T::Acc::add, T::narrow);
         }
     }
 
@@ -153,7 +153,7 @@ impl<T: Num> LineOp<T> for CumulateProduct {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
+        running(block, inner, T::widen, T::Acc::mul, T::narrow);
     }
 }
 

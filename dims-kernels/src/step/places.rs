@@ -176,7 +176,7 @@ impl<T: Num> BinaryOp<T::Acc, T> for AddWidened {
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, sum: T::Acc, element: T) -> T::Acc {
-        sum.add(element.to_acc())
+        sum.add(element.widen())
     }
 }
 
@@ -187,7 +187,7 @@ fn rounded<T: Num>(mut sums: Vec<T::Acc>) -> Result<Vec<T>, Error> {
         return Ok(core::mem::take(sums));
     }
     let mut out = reserve(sums.len())?;
-    out.extend(sums.into_iter().map(T::from_acc));
+    out.extend(sums.into_iter().map(T::narrow));
     Ok(out)
 }
 

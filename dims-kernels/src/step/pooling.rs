@@ -53,7 +53,7 @@ impl<T: Analytic> StepKind for MeanOfParts<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
         let data = operands.of::<T>(0);
-        Ok(StepResults::one(self.parts.combined(data, T::to_acc, |a, b| a.add(b), T::mean_of)?))
+        Ok(StepResults::one(self.parts.combined(data, T::widen, |a, b| a.add(b), T::mean_of)?))
     }
 
     #[cfg(feature = "std")]

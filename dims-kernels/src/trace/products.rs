@@ -15,7 +15,7 @@ use crate::program::interpreter::ProgramOutput;
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
 use alloc::vec::Vec;
-use core::any::{Any, TypeId};
+use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// A sum of products as a contraction, if that is worthwhile. Each product is added `count` times.
@@ -281,8 +281,7 @@ impl ProductOfFields<'_> {
 /// many counts.
 fn accumulated<T: Real>(number: f64) -> T::Acc {
     let wide = <T::Wide as num_traits::NumCast>::from(number);
-    let any: &dyn Any = &wide.unwrap_or_else(<T::Wide as num_traits::Float>::nan);
-    *any.downcast_ref::<T::Acc>().expect("sums of floats are accumulated in their wide type")
+    wide.unwrap_or_else(<T::Wide as num_traits::Float>::nan)
 }
 
 impl ScalarProgram {

@@ -13,7 +13,7 @@ use crate::types::rank::Rank;
 use crate::types::set::{Dims, Union};
 use kernels::ops;
 use kernels::reduce::reducers;
-use kernels::scalar::Real;
+use kernels::scalar::{Num, Real};
 
 /// The number of positional axes of two tensors that are broadcast together.
 type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>;
