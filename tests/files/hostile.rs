@@ -148,8 +148,11 @@ fn lies_in_headers_of_safetensors() {
 }
 
 fn npy(header: &str, data: &[u8]) -> String {
-    let bytes =
-        [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat();
+    npy_of(header.as_bytes(), data)
+}
+
+fn npy_of(header: &[u8], data: &[u8]) -> String {
+    let bytes = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header, data].concat();
     match npy::NpyReader::new(bytes) {
         Err(error) => error.to_string(),
         Ok(reader) => match reader.get() {
@@ -180,6 +183,9 @@ fn lies_in_headers_of_npy() {
         assert!(npy(header, &[0; 24]).len() < 400);
     }
     assert!(npy(&"(".repeat(60_000), &[]).contains("where `{` is expected"));
+    // Headers of version 1 are Latin-1.
+    let field = npy_of(b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (3,), }", &[0; 12]);
+    assert!(field.contains("[('\u{e9}', '<f4')]"), "{field}");
     // A header longer than the file, and an unknown version.
     assert!(
         npy::NpyReader::new(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")

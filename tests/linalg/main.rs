@@ -125,6 +125,42 @@ where
     own.check_eig(&w, &v);
 }
 
+/// The greatest part of `a v - v w`.
+fn residual<T: TestElement + RealMatrixElement>(a: &Wide) -> f64
+where
+    Complex<T>: Num + TestElement,
+{
+    let found = alone::eig(&narrow::<T>(a).view()).expect("the elements are finite");
+    let [w, v]: [Wide; 2] =
+        found.into_iter().map(matrix).collect::<Vec<_>>().try_into().expect("two results");
+    let scaled = Wide::from_shape_fn(v.raw_dim(), |(row, column)| v[[row, column]] * w[[column, 0]]);
+    (a.dot(&v) - scaled).iter().fold(0.0, |most, own| own.norm().max(most))
+}
+
+/// Determinants of 2x2 blocks are products of two elements, and can be far less than the epsilon of
+/// the type.
+#[test]
+fn eigenvectors_of_small_blocks() {
+    let block = [[1.0, 2.0, 1.0, 0.0], [-2.0, 1.0, 0.0, 1.0], [0.0, 0.0, 3.0, 1.0], [0.0, 0.0, -1.0, 3.0]];
+    let alone = |scale: f64| Wide::from_shape_fn((4, 4), |(row, column)| (scale * block[row][column]).into());
+    for scale in [1e-12, 1e-10, 1e-8, 1.0, 1e10] {
+        // (The elements are rounded to `f32` before.)
+        let own = alone(scale).mapv(|x| Complex::from(f64::from(x.re as f32)));
+        assert!(residual::<f32>(&own) < 1e-5 * scale, "{scale}");
+    }
+    for scale in [1e-120, 1e-20, 1e-17, 1.0, 1e100] {
+        assert!(residual::<f64>(&alone(scale)) < 1e-13 * scale, "{scale}");
+    }
+    for scale in [1e-6, 1e-9, 1e-12] {
+        let beside = Wide::from_shape_fn((5, 5), |at| match at {
+            (0, 0) => 1.0.into(),
+            (0, _) | (_, 0) => 0.0.into(),
+            (row, column) => Complex::from(scale * block[row - 1][column - 1]),
+        });
+        assert!(residual::<f64>(&beside) < 1e-14, "{scale}");
+    }
+}
+
 fn check_all(cases: &[Case]) {
     for case in cases {
         if case.is_complex {

@@ -393,6 +393,11 @@ fn what_sizes_decide_of_joined_arrays_is_an_error() {
         error.to_string(),
         "an axis of size 5 cannot be split into `(w1 = 7 + w2)`: the known sizes exceed it"
     );
+    let error = try_rearrange!(x, (h + 1 + () + 1) w -> h w, w, w, w).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "an axis of size 2 cannot be split into `(h + 1 + 1 + 1)`: the known sizes exceed it"
+    );
     let error = try_rearrange!(x, h (w1 + w2) -> h w1, h w2, w1 = 1, w2 = 2).unwrap_err();
     assert!(error.to_string().contains("the sum of the sizes differs"), "{error}");
     let error = try_rearrange!(x, x.slice(s![..1, ..]), h w1, h w2 -> h (w1 + w2)).unwrap_err();
@@ -546,11 +551,19 @@ fn sizes_that_do_not_fit_are_errors() {
     );
     assert_eq!(
         text(try_rearrange!(x, 1 b -> b).map(Array::into_dyn)),
-        "axis `1` has size 1 as given, but 4 in the operand, in the pattern `1 b -> b`"
+        "axis `1` has size 1 as written, but 4 in the operand, in the pattern `1 b -> b`"
     );
     assert!(
         text(try_reduce!(x, a 3 -> a, sum).map(Array::into_dyn))
-            .contains("axis `3` has size 3 as given, but 6")
+            .contains("axis `3` has size 3 as written, but 6")
+    );
+    assert_eq!(
+        text(try_reduce!(x, a (b 2 2) -> a, sum).map(Array::into_dyn)),
+        "an axis of size 6 cannot be split into `(b, 2, 2)`: the product of the known sizes does not divide it"
+    );
+    assert_eq!(
+        text(try_reduce!(x, a (b 2 2) -> a, sum, b = 3).map(Array::into_dyn)),
+        "an axis of size 6 cannot be split into `(b = 3, 2, 2)`: the product of the sizes differs"
     );
     assert_eq!(
         text(try_rearrange!(x.view().into_dyn(), a b c -> a b c).map(Array::into_dyn)),

@@ -172,8 +172,12 @@ impl Header {
             return Err(invalid(format!("a header of {len} bytes is too long")));
         }
         let text = bytes.get(start..start + len).ok_or_else(cut)?;
-        let text = core::str::from_utf8(text).map_err(|_| invalid("the header is not text"))?;
-        Ok((Self::parse(text)?, start + len))
+        let text = match version[0] {
+            // Before version 3, headers are Latin-1.
+            1 | 2 => text.iter().map(|&byte| char::from(byte)).collect(),
+            _ => String::from_utf8(text.to_vec()).map_err(|_| invalid("the header is not text"))?,
+        };
+        Ok((Self::parse(&text)?, start + len))
     }
 
     fn parse(text: &str) -> Result<Self, FileError> {

@@ -168,7 +168,10 @@ impl ResultAxis {
         separated(input, |input| {
             if input.peek(token::Paren) {
                 let content;
-                syn::parenthesized!(content in input);
+                let parens = syn::parenthesized!(content in input);
+                if content.is_empty() {
+                    return Err(Error::new(parens.span.join(), LOOP_NAME));
+                }
                 return Ok(ResultAxis::Group(separated(&content, LoopRef::parse)?));
             }
             Ok(ResultAxis::One(input.parse()?))
@@ -192,6 +195,8 @@ fn separated<T>(
     Ok(items)
 }
 
+const LOOP_NAME: &str = "expected the name of a loop: `i`, `i in 0..n`, or `$i` for an existing dim";
+
 impl Parse for LoopRef {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let dollar: Option<Token![$]> = input.parse()?;
@@ -199,9 +204,7 @@ impl Parse for LoopRef {
             return Err(input.error("a loop needs a name, not `_`"));
         }
         if !input.peek(Ident::peek_any) {
-            return Err(
-                input.error("expected the name of a loop: `i`, `i in 0..n`, or `$i` for an existing dim")
-            );
+            return Err(input.error(LOOP_NAME));
         }
         let name: Ident = input.parse()?;
         let mut range = None;

@@ -19,6 +19,8 @@ use syn::{Expr, LitStr, Result, Token};
 
 const EXAMPLE: &str = "`gather!(w[_ f], ids[b s] => b s f)`";
 
+const NUMBER: &str = "an axis of `gather!` cannot be a number: give it a name";
+
 /// `w[_ f]`
 struct Operand {
     expr: Expr,
@@ -75,7 +77,8 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
                 return Err(syn::Error::new(span, what));
             }
         };
-        let expr = syn::parse2(tokens.into_iter().collect())?;
+        let expr = syn::parse2(tokens.iter().cloned().collect())
+            .map_err(|error| without_comma(&tokens).unwrap_or(error))?;
         let words = axes(brackets.stream(), brackets.span_close(), errors);
         operands.push(Operand { expr, words, brackets: brackets.span() });
         if input.is_empty() {
@@ -95,6 +98,21 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
     let output = axes(tokens.into_iter().collect(), end, errors);
     let sizes = call::sizes(input)?;
     Ok(GatherCall { operands, output, sizes })
+}
+
+/// The error for an array that follows another one without a comma, as in `w[_ f] ids[b s]`.
+fn without_comma(tokens: &[TokenTree]) -> Option<syn::Error> {
+    let begins = |token: &TokenTree| match token {
+        TokenTree::Ident(name) => name != "as",
+        TokenTree::Punct(sign) => sign.as_char() == '&',
+        _ => false,
+    };
+    let second = tokens.windows(2).find_map(|pair| match pair {
+        [TokenTree::Group(group), next] if group.delimiter() == Delimiter::Bracket => Some(next),
+        _ => None,
+    });
+    let what = format!("expected `,` between the arrays: {EXAMPLE}");
+    Some(syn::Error::new(second.filter(|token| begins(token))?.span(), what))
 }
 
 /// The axes of an array, as tokens or in a string.
@@ -129,7 +147,7 @@ struct ValidGather {
 fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     let mut table = Table::default();
     let rules = Rules {
-        numbers: Some("an axis of `gather!` cannot be a number: give it a name"),
+        numbers: Some(NUMBER),
         dots_in_groups: Some("`...` stands for whole axes: it cannot be a part of a group"),
         sums: Some("`gather!` cannot join arrays: use `rearrange!`"),
         ..Rules::USUAL
@@ -148,6 +166,7 @@ fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
         let array = one_array(words, errors);
         let before = table.entries.len();
         let numbered = number(&array, if at == 0 { &source } else { &index }, &mut table, words, errors);
+        no_units(&array, &numbered, words, errors);
         check_count(&numbered, before, &table, words, errors);
         if at == 0 {
             gathered =
@@ -258,6 +277,7 @@ fn check_result(
     let array = one_array(words, errors);
     let known = table.entries.len();
     let output = number(&array, rules, table, words, errors);
+    no_units(&array, &output, words, errors);
     for (_, place) in coordinates_of(&output, table) {
         errors.at(words, place, "the coordinates of a position cannot be in the result");
     }
@@ -316,6 +336,15 @@ fn one_array(words: &Words, errors: &mut Errors) -> Array {
         errors.at(words, &second.place, "separate axes with spaces, not commas");
     }
     arrays.remove(0)
+}
+
+/// Refuses an axis `1` or `()`. (Within a group, `1` changes nothing.)
+fn no_units(array: &Array, numbered: &Numbered, words: &Words, errors: &mut Errors) {
+    for (axis, slot) in array.axes.iter().zip(&numbered.slots) {
+        if matches!(slot, Slot::Group(terms) if terms.is_empty()) {
+            errors.at(words, &axis.place, NUMBER);
+        }
+    }
 }
 
 fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {

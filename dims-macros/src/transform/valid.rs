@@ -155,8 +155,8 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     {
         errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
     }
-    // If words are missing or wrong, an axis on both sides may seem to be on one side.
-    if well_formed {
+    // If words or operands are missing or wrong, an axis on both sides may seem to be on one side.
+    if well_formed && inputs.len() == call.operands.len() {
         sides(kind, &inputs, &outputs, &table, known, words, errors);
     }
     let given = given(&call.sizes, &table, errors);

@@ -1,4 +1,4 @@
-//~ words: any | f64
+//~ words: no such reduction | any | f64
 use typed_dims::prelude::*;
 
 fn main() {

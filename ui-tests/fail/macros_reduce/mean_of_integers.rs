@@ -1,4 +1,4 @@
-//~ words: no `mean` | i32
+//~ words: no such reduction | mean | i32
 use typed_dims::prelude::*;
 
 fn main() {

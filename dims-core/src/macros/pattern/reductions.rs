@@ -8,7 +8,7 @@ use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 
 /// A reduction of elements of the type `T`.
 #[diagnostic::on_unimplemented(
-    message = "there is no `{Self}` of elements of type `{T}`",
+    message = "there is no such reduction of elements of type `{T}`",
     label = "not for elements of type `{T}`",
     note = "`mean`, `norm`, `var`, `std` and `logsumexp` need floats (the first two also take complex numbers): cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s; `max`, `min`, `argmax` and `argmin` need integers or floats; `sum` and `prod` need numbers"
 )]

@@ -117,6 +117,9 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
     }
 }
 
+/// The source of the size of `1` or `3` in a pattern, for messages.
+const AS_WRITTEN: &str = "as written";
+
 struct Solver<'p> {
     pattern: &'p Pattern,
     solved: Solved,
@@ -144,7 +147,7 @@ impl Solver<'_> {
         DimError::AxisConflict {
             axis: if self.pattern.text.contains("()") { "()" } else { "1" },
             first: 1,
-            first_place: self.place(usize::MAX),
+            first_place: AS_WRITTEN.to_owned(),
             second: size,
             second_place: self.place(operand),
             pattern: self.pattern.text,
@@ -161,12 +164,19 @@ impl Solver<'_> {
         }
     }
 
+    /// Whether an axis is a number in the pattern.
+    fn is_number(&self, axis: usize) -> bool {
+        self.pattern.axes[axis].starts_with(|first: char| first.is_ascii_digit())
+    }
+
     #[cold]
     fn conflict(&self, axis: usize, size: usize, operand: usize) -> DimError {
+        let first_place =
+            if self.is_number(axis) { AS_WRITTEN.to_owned() } else { self.place(self.from[axis]) };
         DimError::AxisConflict {
             axis: self.pattern.axes[axis],
             first: self.solved.axes[axis],
-            first_place: self.place(self.from[axis]),
+            first_place,
             second: size,
             second_place: self.place(operand),
             pattern: self.pattern.text,
@@ -250,14 +260,18 @@ impl Solver<'_> {
 
     #[cold]
     fn split(&self, slot: &Slot, size: usize, why: &'static str) -> DimError {
-        let term = |term: &Term| match term {
+        let term = |term: &Term| match *term {
             Term::Rest => "...".to_owned(),
-            Term::Axis(axis) => match self.solved.axes[*axis] {
-                OPEN => self.pattern.axes[*axis].to_owned(),
-                size => format!("{} = {size}", self.pattern.axes[*axis]),
+            Term::Axis(axis) => match self.solved.axes[axis] {
+                OPEN => self.pattern.axes[axis].to_owned(),
+                _ if self.is_number(axis) => self.pattern.axes[axis].to_owned(),
+                size => format!("{} = {size}", self.pattern.axes[axis]),
             },
         };
-        let terms = |terms: &&[Term]| terms.iter().map(term).collect::<Vec<_>>().join(", ");
+        let terms = |terms: &&[Term]| match terms {
+            [] => "1".to_owned(),
+            terms => terms.iter().map(term).collect::<Vec<_>>().join(", "),
+        };
         let group = match slot {
             Slot::Sum(groups) => groups.iter().map(terms).collect::<Vec<_>>().join(" + "),
             slot => terms(&slot.group(0)),

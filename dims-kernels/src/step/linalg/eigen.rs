@@ -1,7 +1,7 @@
 //! Complex eigenvalues and eigenvectors of any square matrix of real numbers.
 
 use super::driver::par_of;
-use super::range::{exponent_out_of_range, scale, times_power};
+use super::range::{exponent_of, scale, times_power};
 use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use faer::Par;
 use num_complex::Complex;
+use num_traits::Float;
 
 /// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of unit
 /// length. Both are complex, which programs do not support, so the step is neither recorded nor
@@ -97,15 +98,17 @@ fn eig<T: RealMatrixElement>(
     check_finite(a)?;
     let Workspace { copies: [own, real, imaginary, scaled], stack, par } = workspace;
     let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
-    let exponent = exponent_out_of_range(a);
-    let a = match exponent {
-        Some(exponent) => {
-            let scaled = scaled.of(a)?;
-            scale(scaled, -exponent);
-            scaled
-        }
-        None => a,
+    // `faer` replaces the determinant of a 2x2 block if it is less than epsilon times the norm of
+    // the matrix. But determinants are products of two elements. So the greatest element becomes
+    // about 1 / epsilon; then only determinants that do not matter are replaced.
+    let most = a.iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
+    let exponent = match most == T::Part::ZERO {
+        true => 0,
+        false => exponent_of(most) + exponent_of(<T::Part as Float>::epsilon()),
     };
+    let scaled = scaled.of(a)?;
+    scale(scaled, -exponent);
+    let a = &*scaled;
     T::eigen(a, size, [&mut *real, &mut *imaginary], own, stack, *par)?;
     let own = by_columns(own, size, size);
     let mut column = 0;
@@ -129,10 +132,8 @@ fn eig<T: RealMatrixElement>(
     }
     unit_columns(vectors, size);
     replace_missing(a, values, vectors)?;
-    if let Some(exponent) = exponent {
-        for value in values {
-            *value = Complex::new(times_power(value.re, exponent), times_power(value.im, exponent));
-        }
+    for value in values {
+        *value = Complex::new(times_power(value.re, exponent), times_power(value.im, exponent));
     }
     Ok(())
 }
