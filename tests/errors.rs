@@ -256,8 +256,7 @@ mod variants {
         );
     }
 
-    fn backwards() -> std::ops::Range<i32> {
-        let start = 2;
+    fn backwards(start: i32) -> std::ops::Range<i32> {
         start..start - 1
     }
 
@@ -271,10 +270,16 @@ mod variants {
             "the range 1..4 of axis 0 is out of range for an axis of size 3"
         );
         assert_fails!(
-            a.at(Row).try_slice(Row, backwards()),
-            a.at(Row).slice(Row, backwards()),
+            a.at(Row).try_slice(Row, backwards(2)),
+            a.at(Row).slice(Row, backwards(2)),
             DimError::RangeOutOfBounds { start: 2, end: 1, .. },
             "the range 2..1 of dim `Row` ends before it starts"
+        );
+        assert_fails!(
+            a.at(Row).try_slice(Row, backwards(-1)),
+            a.at(Row).slice(Row, backwards(-1)),
+            DimError::RangeOutOfBounds { start: -1, end: -2, .. },
+            "the range -1..-2 of dim `Row` ends before it starts"
         );
         assert_fails!(
             a.at(Row).try_slice(Row, 5..),

@@ -395,3 +395,18 @@ fn steps_that_no_loop_makes_do_not_overflow() {
     let error = zeros::<u8, _>(Left.of(0)).unflatten(Left, (none, i, j)).try_eval().unwrap_err();
     assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
 }
+
+/// A variance of fewer elements than `ddof` has no positive divisor.
+#[test]
+fn variances_are_not_negative() {
+    let var = |x: &[f64], ddof: f64| {
+        dims!(j);
+        x.at(j).var_with(j, ddof).order(())
+    };
+    assert_eq!(var(&[1.0, 3.0], 3.0), f64::INFINITY);
+    assert!(var(&[1.0], 2.0).is_nan() && var(&[], 1.0).is_nan());
+    assert_eq!(var(&[1.0, 3.0], 1.0), 2.0);
+    let x: Tensor<f64, (Left,)> = from_vec(Left.of(2), vec![1.0, 3.0]);
+    let slope = typed_dims::grad::grad(|x: &Tensor<f64, (Left,)>| x.var_with(Left, 3.0), &x);
+    assert_eq!(slope.order(Left), array![f64::NEG_INFINITY, f64::INFINITY]);
+}

@@ -264,6 +264,14 @@ impl fmt::Display for ParametersSuffix<'_> {
     }
 }
 
+/// Whether both ends of a range are within an axis, but in the wrong order. Negative ends count from
+/// the end of the axis.
+fn ends_before_start(start: i128, end: i128, size: usize) -> bool {
+    let size = size as i128;
+    let [start, end] = [start, end].map(|own| if own < 0 { own + size } else { own });
+    start > end && end >= 0 && start <= size
+}
+
 impl fmt::Display for DimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -304,7 +312,7 @@ impl fmt::Display for DimError {
                 Ok(())
             }
             DimError::RangeOutOfBounds { what, start, end, size }
-                if start > end && *end >= 0 && *start <= *size as i128 =>
+                if ends_before_start(*start, *end, *size) =>
             {
                 write!(f, "the range {start}..{end} of {what} ends before it starts")
             }

@@ -184,7 +184,7 @@ fn lies_in_headers_of_npy() {
     }
     assert!(npy(&"(".repeat(60_000), &[]).contains("where `{` is expected"));
     // Headers of version 1 are Latin-1.
-    let field = npy_of(b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (3,), }", &[0; 12]);
+    let field = npy_of(b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", &[0; 24]);
     assert!(field.contains("[('\u{e9}', '<f4')]"), "{field}");
     // A header longer than the file, and an unknown version.
     assert!(

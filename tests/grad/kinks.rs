@@ -172,6 +172,62 @@ fn logarithms_of_infinite_sums() {
     assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
 }
 
+/// The logarithm of a sum of large elements is rounded, but the shares of the elements are not.
+#[test]
+fn logarithms_of_sums_of_large_elements() {
+    type Single = Tensor<f32, (I,)>;
+    let third = 1.0 / 3.0;
+    for large in [1e5_f32, 1e6, 1e7, 1e8, 1e30] {
+        let x: Single = from_vec(I.of(3), vec![large; 3]);
+        let total = grad(|x: &Single| x.logsumexp(I), &x);
+        let last = grad(|x: &Single| x.logcumsumexp(I).index(I, -1).eval(), &x);
+        for slope in [total.order(I).to_vec(), last.order(I).to_vec()].concat() {
+            // A few exponentials and quotients are rounded.
+            assert!((f64::from(slope) - third).abs() < 1e-6, "{large}: {slope}");
+        }
+    }
+    let total = |x: &Line| x.logsumexp(I).eval();
+    let last = |x: &Line| x.logcumsumexp(I).index(I, -1).eval();
+    let (x, direction) = (line([1e300; 3]), line([1.0, -0.5, 0.25]));
+    for f in [total as fn(&Line) -> Tensor<f64, ()>, last] {
+        assert_same(&grad(f, &x).order(I).to_vec(), &[third; 3]);
+        assert_same(&grad(f, &line([1e154, 1e154, -1e154])).order(I).to_vec(), &[0.5, 0.5, 0.0]);
+        assert_same(&hvp(f, &x, &direction).order(I).to_vec(), &[0.25, -0.25, 0.0]);
+    }
+    assert_same(&slopes(|x| x.logcumsumexp(I), &x), &[11.0 / 6.0, 5.0 / 6.0, third]);
+    assert_same(&slopes(|x| x.logcumsumexp(I), &line([0.0, 1e3, 0.0])), &[1.0, 2.0, 0.0]);
+}
+
+/// `x^0` has slope 0, even where `x^-1` is infinite.
+#[test]
+fn powers_of_subnormal_numbers() {
+    let x = line([1e-310, 5e-324, 0.0, 3.0]);
+    let zero: Line = zeros(I.of(4));
+    assert_eq!(slopes(|x| x.powf(0.0).eval(), &x), [0.0; 4]);
+    assert_eq!(slopes(|x| x.powf(&zero).eval(), &x), [0.0; 4]);
+    assert_eq!(hvp(|x| x.powf(1.0).sum(I), &x, &line([1.0; 4])).order(I).to_vec(), [0.0; 4]);
+    // The derivative of the slope with respect to the exponent is `1 / x`.
+    let x = line([0.5, 1e-310]);
+    let slope = |y: &Line| grad(|x: &Line| x.powf(y).sum(I), &x).sum(I);
+    assert_same(&grad(slope, &zeros(I.of(2))).order(I).to_vec(), &[2.0, INF]);
+}
+
+#[test]
+fn second_derivatives_of_inverse_functions_near_zero() {
+    let x = [1e-20, -1e-3, 0.25, -0.75];
+    let functions: [(fn(&Line) -> Line, fn(f64) -> f64); 3] = [
+        (|x| x.asin().eval(), |x| x / (1.0 - x * x).powf(1.5)),
+        (|x| x.acos().eval(), |x| -x / (1.0 - x * x).powf(1.5)),
+        (|x| x.atanh().eval(), |x| 2.0 * x / (1.0 - x * x).powi(2)),
+    ];
+    for (at, (f, exact)) in functions.into_iter().enumerate() {
+        let found = hvp(|x: &Line| f(x).sum(I), &line(x), &line([1.0; 4])).order(I).to_vec();
+        for (found, exact) in found.into_iter().zip(x.map(exact)) {
+            assert!((found / exact - 1.0).abs() < 1e-14, "{at}: {found} instead of {exact}");
+        }
+    }
+}
+
 #[test]
 fn slopes_at_nan() {
     let x = line([NAN, 0.25, -0.5]);
@@ -430,6 +486,13 @@ fn gradients_in_half_precision() {
         grad(|x: &Halves| x.logsumexp(I), &all(f32::INFINITY)),
     ] {
         assert_eq!(slopes, full(I.of(TIES), share));
+    }
+    // The result is rounded, but the shares are not.
+    for large in [10.0, 100.0, 6e4] {
+        let x = halves(&[large; 3]);
+        let third = full(I.of(3), f16::from_f32(1.0 / 3.0));
+        assert_eq!(grad(|x: &Halves| x.logsumexp(I), &x), third);
+        assert_eq!(grad(|x: &Halves| x.logcumsumexp(I).index(I, -1).eval(), &x), third);
     }
     let slopes = grad(|x: &Halves| x.prod(I), &halves(&[300.0, 300.0, 0.0, 0.0]));
     assert_eq!(slopes, halves(&[0.0; 4]));

@@ -349,6 +349,27 @@ fn what_is_laid_is_written_into_arrays_along_one_loop() {
 }
 
 #[test]
+fn functions_are_mapped_over_what_is_laid() {
+    let tensor = image().into_tensor((H, W, C));
+    let laid = (&tensor).laid((W, C, H));
+    let one = |x: &Tensor<f32, (C, W)>| x.sum(W);
+    let expected = tensor.sum(W).order((H, C));
+    assert_eq!(vmap(one, H)(&laid).order((H, C)), expected);
+    assert_eq!(vmap(one, H)(laid.clone()).order((H, C)), expected);
+    assert_eq!(vmap(one, H)(laid.view()).order((H, C)), expected);
+    let together = |x: Tensor<f32, (C, W, Rest<_>)>| x.sum(W);
+    assert_eq!(vmap(together, H)(&laid).order((H, C)), expected);
+    let by: Tensor<f32, (W,)> = tensor.max((H, C));
+    let dot = |x: &Tensor<f32, (C, W)>, by: &Tensor<f32, (W,)>| (x * by).sum(W);
+    let products = vmap(dot, H)((&laid, &by)).order((H, C));
+    assert_eq!(products, (&tensor * &by).sum(W).order((H, C)));
+
+    // `batched` takes the tensor.
+    assert_eq!(batched(H, &*laid, |x| x.sum(W)).order((H, C)), expected);
+    assert_eq!(batched(H, laid.view().eval(), |x| x.sum(W)).order((H, C)), expected);
+}
+
+#[test]
 fn sizes_are_still_compared() {
     let x = image().into_tensor((H, W, C)).laid((H, W, C));
     let short = Array3::<f32>::zeros((2, 3, 3)).into_tensor((H, W, C)).laid((H, W, C));

@@ -139,7 +139,7 @@ crate::operators! {
         loops: fold(x, 1, |x| var(&wide(x), 0.0) as T),
         along: [J], keep: [],
         names: "var(correction=0)" "numpy.var" "var";
-    /// `sum of (x - mean)^2 / (count - ddof)`
+    /// `sum of (x - mean)^2 / max(count - ddof, 0)`
     var_with [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.var_with(J, of(1.0)),
         loops: fold(x, 1, |x| var(&wide(x), 1.0) as T),

@@ -170,6 +170,26 @@ fn captured_tensors_of_equal_elements_follow_sizes() {
     }
 }
 
+/// Floats can be the numbers that integers can be.
+#[test]
+fn whole_numbers_are_floats() {
+    fn check(f: fn(&Matrix) -> Matrix) {
+        let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        for sizes in [(1, 1), (2, 1), (7, 4), (30, 600)] {
+            let x: Matrix = randn((Row.of(sizes.0), Col.of(sizes.1)), 1);
+            assert_eq!(program.call(&x), f(&x), "{sizes:?}");
+        }
+    }
+    check(|x| (x / (x.size(Row) as f32 - 1.0)).eval());
+    check(|x| (x * (2 * x.size(Row) + 1) as f32).eval());
+    check(|x| (x * (x.size(Row) * x.size(Col) + x.size(Row)) as f32).eval());
+    check(|x| (x * (x.size(Row) * (x.size(Row) - 1)) as f32).eval());
+    // At some of the recorded sizes, this number is rounded to `64 x rows x columns`.
+    let almost = |x: &Matrix| (x / (64 * x.size(Row) * x.size(Col) - 1) as f32).eval();
+    let error = record(almost, spec((dynamic(Row), dynamic(Col)))).err().expect("an error").to_string();
+    assert!(error.contains("depends on the size of `Row`"), "{error}");
+}
+
 /// At large sizes, these numbers are almost `1 / rows`.
 #[test]
 fn numbers_that_are_almost_fractions_are_refused() {
@@ -444,9 +464,33 @@ fn sizes_for_which_steps_are_wrong_are_refused() {
     }
 }
 
+/// Repeated rows need no table of positions.
+#[test]
+fn elements_are_repeated() {
+    fn check(f: fn(&Matrix) -> Matrix) {
+        let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        for sizes in [(1, 1), (4, 1), (1, 3), (5, 4)] {
+            let x: Matrix = (randn((Row.of(sizes.0), Col.of(sizes.1)), 1) * 8.0).round().eval();
+            assert_eq!(program.call(&x), f(&x), "{sizes:?}");
+        }
+    }
+    check(|x| x.view().repeat(Row, 3));
+    check(|x| x.view().repeat_interleave(Row, 3));
+    check(|x| x.view().repeat_interleave(Col, 2));
+    check(|x| grad(|x: &Matrix| x.view().repeat(Row, 3).square().sum((Row, Col)), x));
+    check(|x| grad(|x: &Matrix| x.view().repeat_interleave(Col, 3).square().sum((Row, Col)), x));
+}
+
 /// A window steps over a dim that is shorter than the dilation.
 #[test]
 fn windows_need_an_element() {
+    // The second of three elements always hits.
+    let pooled = |x: &Matrix| x.max_pool(Row, 3, &Window::new().dilation(3).padding(3));
+    let program = record(pooled, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [1, 2, 3, 10] {
+        let x: Matrix = randn((Row.of(rows), Col.of(2)), 1);
+        assert_eq!(program.call(&x), pooled(&x));
+    }
     let pooled = |x: &Matrix| x.max_pool(Row, 2, &Window::new().dilation(3).padding(2));
     let program = record(pooled, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
     let x: Matrix = randn((Row.of(3), Col.of(2)), 1);
@@ -496,6 +540,9 @@ fn untracked_sizes_are_refused() {
     let pairs = |x: &Matrix| x.view().slice(Row, 0..x.size(Row) / 2 * 2).sum(Row).eval();
     let error = record(pairs, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
     assert!(error.contains("sizes of `Row`") || error.contains("the size of `Row`"), "{error}");
+    let rolled = |x: &Matrix| x.view().roll(Row, 1).eval();
+    let error = record(rolled, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
+    assert!(error.contains("open.rs") && error.contains("as `roll`"), "{error}");
     // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");

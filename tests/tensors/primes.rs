@@ -2,6 +2,7 @@
 
 use crate::panics::message;
 use ndarray::{Array2, Array3, Dimension, array};
+use typed_dims::batch::map_each;
 use typed_dims::fallible::{try_concat, try_from_vec, try_stack, try_zeros};
 use typed_dims::grad::{grad, hessian, hessian_primed, jacobian, try_jacobian};
 use typed_dims::operators::interpolate::Interpolation;
@@ -396,6 +397,40 @@ fn under_batches() {
     let x: Tensor<f64, (Item, Batch)> = randn((Item.of(4), Batch.of(3)), 2);
     let outer = vmap(|x: Tensor<f64, (Item,)>| (&x * (&x).prime(Item)).eval(), Batch)(&x);
     close(outer.order((Batch, Item, prime(Item))), (&x * (&x).prime(Item)).order((Batch, Item, prime(Item))));
+}
+
+/// Without examples, the size of a prime in the result is that of its dim.
+#[test]
+fn in_a_loop_without_examples() {
+    let x: Tensor<f64, (Item, Batch)> = zeros((Item.of(3), Batch.of(0)));
+    let sizes = [("Item", 3), ("Batch", 0), ("Item'", 3)];
+    let outer = vmap(|x: Tensor<f64, (Item,)>| (&x * (&x).prime(Item)).eval(), Batch)(&x);
+    assert_eq!(outer.dims(), sizes);
+    let cubes = |x: &Tensor<f64, (Item,)>| x.powi(3).sum(Item);
+    let second = vmap(|x: &Tensor<f64, (Item,)>| hessian_primed(cubes, x), Batch)(&x);
+    assert_eq!(second.dims(), sizes);
+    let sealed = x.clone().seal(Item);
+    let outer: Tensor<f64, (Item, Prime<Item>, Batch)> =
+        map_each(&sealed, |x| (x * x.prime(Item)).eval()).unseal();
+    assert_eq!(outer.dims(), sizes);
+
+    // The result has only the prime, or only the dim.
+    let primed = vmap(|x: Tensor<f64, (Item,)>| x.prime(Item).eval(), Batch)(&x);
+    assert_eq!(primed.dims(), [("Batch", 0), ("Item'", 3)]);
+    let back = vmap(|x: Tensor<f64, (Prime<Item>,)>| x.unprime(Item).eval(), Batch)(&primed);
+    assert_eq!(back.dims(), [("Item", 3), ("Batch", 0)]);
+
+    // The result has the prime of the mapped dim.
+    let x: Rows = zeros((Item.of(0), Feat.of(3)));
+    let others = (&x).prime(Item).eval();
+    let pairs = vmap(|x: Tensor<f64, (Feat,)>| (&x * &others).sum(Feat), Item)(&x);
+    assert_eq!(pairs.dims(), [("Item", 0), ("Item'", 0)]);
+
+    // A dim of an argument has its own size, whatever the size of its prime in another argument.
+    let x: Tensor<f64, (Item, Batch)> = zeros((Item.of(3), Batch.of(0)));
+    let y: Tensor<f64, (Prime<Item>, Batch)> = zeros((prime(Item.of(4)), Batch.of(0)));
+    let second = vmap(|_: Tensor<f64, (Item,)>, y: Tensor<f64, (Prime<Item>,)>| y, Batch)((&x, &y));
+    assert_eq!(second.dims(), [("Batch", 0), ("Item'", 4)]);
 }
 
 #[batched]

@@ -1,6 +1,7 @@
 //! Arguments of batched functions. They are computed, and sealed with the union of the extra dims
 //! of all arguments for the same `Rest`.
 
+use super::each::SameDim;
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
 use crate::execute::reduce::eval;
@@ -15,7 +16,7 @@ use crate::types::dim::UNSIZED;
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::list::List;
 use crate::types::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::types::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
+use crate::types::set::{Bound, DimKey, Dims, Keys, MAX_DIMS, NoDim, Union};
 use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
@@ -226,6 +227,12 @@ impl<U: Dims> Further<U> {
     #[inline]
     pub fn sizes(&self) -> &[usize] {
         self.shape.sizes()
+    }
+
+    /// The size of the dim for which `is` holds, if any.
+    pub(super) fn size(&self, key: &DimKey, is: SameDim) -> Option<usize> {
+        let at = U::KEYS.as_slice().iter().position(|own| is(own, key))?;
+        Some(self.sizes()[at])
     }
 
     /// The sizes for the called function, which sees these dims as its rest `B`.

@@ -261,8 +261,9 @@ pub trait Reductions: AsTensor {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
-    /// The variance with `ddof` subtracted from the count: `sum of (x - mean)^2 / (count - ddof)`.
-    /// A `ddof` of 1 gives the unbiased estimate for a sample.
+    /// The variance with `ddof` subtracted from the count:
+    /// `sum of (x - mean)^2 / max(count - ddof, 0)`. A `ddof` of 1 gives the unbiased estimate for a
+    /// sample.
     #[panicking_twin]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,

@@ -38,7 +38,8 @@ use twins::panicking_twin;
 ///
 /// All tensors through which a gradient flows must be among the inputs. `pull_back` must be
 /// `'static`: a closure must own its captures (clones of tensors share their elements), and dims
-/// must not be local.
+/// must not be local. In a function with `#[batched]`, name the rest, with the bound
+/// `B: Dims + 'static`.
 ///
 /// ```
 /// use typed_dims::grad::{custom_vjp, grad};
@@ -90,9 +91,10 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// This saves memory and costs time.
 ///
 /// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
-/// gradient flows must be among the inputs, `f` must be `'static`, and dims must not be local. `f`
-/// must return the same value each time, so draw random numbers from a seed. While a function is
-/// being [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
+/// gradient flows must be among the inputs, `f` must be `'static`, and dims must not be local. In a
+/// function with `#[batched]`, name the rest, with the bound `B: Dims + 'static`. `f` must return
+/// the same value each time, so draw random numbers from a seed. While a function is being
+/// [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
 ///
 /// ```
 /// use typed_dims::grad::{checkpoint, grad};

@@ -1,6 +1,7 @@
 //! Traits of tensors with a typed layout.
 
 use super::{Laid, Memory, Packed};
+use crate::batch::mapped::United;
 use crate::expr::Operand;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, BorrowedExpr, NamedOf};
@@ -127,4 +128,17 @@ impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a La
     fn into_expr(self) -> Self::Expr {
         self.into_named().expr
     }
+}
+
+// `vmap` computes or copies its arguments, so they need not be a `Named`.
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> United for Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type All = L::Set;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> United for &Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type All = L::Set;
 }

@@ -139,8 +139,9 @@ fn resized<T: Real, S: Dims, R: Rank>(
     }
     // One tap for all elements, times its weights.
     let tap = |tap: usize| -> Result<_, DimError> {
-        let from =
-            |at: usize, size: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize);
+        let from = |size: usize| {
+            move |at: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize)
+        };
         let moved = rearranged_in_turn(tensor, dim, |_| Ok(len), from, T::ZERO)?;
         let weight = |at: usize| {
             T::from(by.taps(at, size, len)[tap].1).expect("an `f64` can be rounded to any float type")

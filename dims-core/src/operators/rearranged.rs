@@ -11,16 +11,16 @@ use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use core::panic::Location;
 use kernels::scalar::Element;
-use kernels::step::moves::MoveRows;
+use kernels::step::moves::{MoveRows, REARRANGEMENT};
 
 /// Changes the size of a tensor along a dim from `size` to `len(size)`. The new element at `at` is
-/// the old one at `from(at, size)`, or `fill` if `from` returns `None`.
+/// the old one at `from(size)(at)`, or `fill` if that is `None`.
 #[track_caller]
-pub(super) fn rearranged<A: Computable>(
+pub(super) fn rearranged<A: Computable, F: Fn(usize) -> Option<usize>>(
     tensor: A,
     dim: DimInfo<'_>,
     len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl Fn(usize, usize) -> Option<usize>,
+    from: impl FnOnce(usize) -> F,
     fill: A::Elem,
 ) -> Result<TensorOf<A>, DimError> {
     moved(RowBlocks::of(tensor, dim)?, dim, len, from, fill)
@@ -28,31 +28,65 @@ pub(super) fn rearranged<A: Computable>(
 
 /// Like [`rearranged`], for one of the dims of [`one_by_one`].
 #[track_caller]
-pub(super) fn rearranged_in_turn<T: Element, S: Dims, R: Rank>(
+pub(super) fn rearranged_in_turn<T: Element, S: Dims, R: Rank, F: Fn(usize) -> Option<usize>>(
     tensor: &Named<T, S, R>,
     dim: DimInfo<'_>,
     len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl Fn(usize, usize) -> Option<usize>,
+    from: impl FnOnce(usize) -> F,
     fill: T,
 ) -> Result<Named<T, S, R>, DimError> {
     moved(RowBlocks::one_of_several(tensor, dim)?, dim, len, from, fill)
 }
 
 #[track_caller]
-fn moved<T: Element, S: Dims, R: Rank>(
-    mut blocks: RowBlocks<T>,
+fn moved<T: Element, S: Dims, R: Rank, F: Fn(usize) -> Option<usize>>(
+    blocks: RowBlocks<T>,
     dim: DimInfo<'_>,
     len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl Fn(usize, usize) -> Option<usize>,
+    from: impl FnOnce(usize) -> F,
     fill: T,
 ) -> Result<Named<T, S, R>, DimError> {
     let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
     let len = len(size)?;
+    let rows = if outer * inner == 0 { 0 } else { len };
+    rows_moved(blocks, dim, len, [outer, size, inner], (0..rows).map(from(size)), fill)
+}
+
+/// Repeats the elements along a dim `times` times: all in turn or, if `each`, each before the next.
+#[track_caller]
+pub(super) fn repeated<A: Computable>(
+    tensor: A,
+    dim: DimInfo<'_>,
+    times: usize,
+    each: bool,
+) -> Result<TensorOf<A>, DimError> {
+    let blocks = RowBlocks::of(tensor, dim)?;
+    let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
+    let len = size
+        .checked_mul(times)
+        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {size}, {times} times", dim.name) })?;
+    // What is repeated counts as one row: all elements along the dim, or one of them.
+    let (outer, inner) = if each { (outer * size, inner) } else { (outer, size * inner) };
+    let rows = if outer * inner == 0 { 0 } else { times };
+    let sources = (0..rows).map(|_| Some(0));
+    rows_moved(blocks, dim, len, [outer, 1, inner], sources, A::Elem::default())
+}
+
+/// Moves rows, such that the dim has the size `len`. There are `outer` blocks of `size` rows of
+/// `inner` elements. `sources` has the old row for each row of a new block.
+#[track_caller]
+fn rows_moved<T: Element, S: Dims, R: Rank>(
+    mut blocks: RowBlocks<T>,
+    dim: DimInfo<'_>,
+    len: usize,
+    [outer, size, inner]: [usize; 3],
+    sources: impl ExactSizeIterator<Item = Option<usize>>,
+    fill: T,
+) -> Result<Named<T, S, R>, DimError> {
     dim.resized().unify(len, None)?;
     blocks.check_volume::<S, R>(len)?;
-    let len_of_rows = if outer * inner == 0 { 0 } else { len };
-    let sources = blocks.table::<S, R, _>(len, (0..len_of_rows).map(|at| from(at, size)))?;
-    blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
+    let sources = blocks.table::<S, R, _>(len, sources)?;
+    blocks.execute(&MoveRows { name: REARRANGEMENT, outer, size, inner, sources, fill }, len)
 }
 
 /// Changes the sizes of dims one after the other. `resized` gets the tensor so far, the dim, and its

@@ -7,12 +7,11 @@ use crate::execute::reduce::TensorOf;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
 use crate::operators::interpolate::{Interpolation, interpolated};
-use crate::operators::rearranged::{one_by_one, rearranged, rearranged_in_turn};
+use crate::operators::rearranged::{one_by_one, rearranged, rearranged_in_turn, repeated};
 use crate::operators::restructure::Remapped;
 use crate::operators::window::{PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, checked};
-use crate::types::brand::DimInfo;
 use crate::types::dim::DimRef;
 use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
@@ -106,9 +105,9 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let from = |at: usize, size: usize| {
-            let back = by.rem_euclid(size as isize) as usize;
-            Some((at + size - back) % size)
+        let from = |size: usize| {
+            let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
+            move |at: usize| Some(if at < back { at + size - back } else { at - back })
         };
         rearranged(self, dim.info(), Ok, from, Default::default())
     }
@@ -125,8 +124,10 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let from = |at: usize, size: usize| {
-            (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
+        let from = |size: usize| {
+            move |at: usize| {
+                (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
+            }
         };
         rearranged(self, dim.info(), Ok, from, fill)
     }
@@ -177,7 +178,7 @@ pub trait Rearranging: AsTensor {
                 }
                 size => longer(dim.name, size),
             };
-            let from = |at: usize, size: usize| padded(at as isize - before as isize, size, &pad);
+            let from = |size: usize| move |at: usize| padded(at as isize - before as isize, size, &pad);
             rearranged_in_turn(tensor, dim, len, from, Default::default())
         })
     }
@@ -192,14 +193,7 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let info = dim.info();
-        rearranged(
-            self,
-            info,
-            |size| multiplied(info, size, times),
-            |at, size| Some(at % size),
-            Default::default(),
-        )
+        repeated(self, dim.info(), times, false)
     }
 
     /// Repeats each element `times` times along a dim: `out[i] = x[i / times]`, like NumPy's
@@ -213,14 +207,7 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let info = dim.info();
-        rearranged(
-            self,
-            info,
-            |size| multiplied(info, size, times),
-            |at, _| Some(at / times),
-            Default::default(),
-        )
+        repeated(self, dim.info(), times, true)
     }
 
     /// Resizes dims from `n` to `size` elements, taking the nearest element at or before each
@@ -245,7 +232,8 @@ pub trait Rearranging: AsTensor {
                 }),
                 _ => Ok(wanted),
             };
-            let from = |at: usize, size: usize| Some((at as u128 * size as u128 / wanted as u128) as usize);
+            let from =
+                |size: usize| move |at: usize| Some((at as u128 * size as u128 / wanted as u128) as usize);
             rearranged_in_turn(tensor, dim, len, from, Default::default())
         })
     }
@@ -351,8 +339,3 @@ pub trait Rearranging: AsTensor {
 }
 
 impl<A: AsTensor + ?Sized> Rearranging for A {}
-
-fn multiplied(dim: DimInfo<'_>, size: usize, times: usize) -> Result<usize, DimError> {
-    size.checked_mul(times)
-        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {size}, {times} times", dim.name) })
-}

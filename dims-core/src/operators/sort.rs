@@ -117,7 +117,7 @@ where
 
 #[track_caller]
 fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorOf<A>, DimError> {
-    rearranged(tensor, dim, |_| Ok(k), |at, _| Some(at), Default::default())
+    rearranged(tensor, dim, |_| Ok(k), |_| Some, Default::default())
 }
 
 /// Sorting and order statistics along dims. All operations run immediately.

@@ -16,6 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use kernels::error::Error;
+use kernels::step::moves::REARRANGEMENT;
 use kernels::trace::{
     BakedIn, ListedStep, Listing, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, ReadRange,
     SavedRecording, with_ranges,
@@ -49,9 +50,11 @@ std::thread_local! {
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
 /// fewer rows than columns in `qr`, or fewer rows than a slice reads. Positions that a branch or a
 /// mask leaves unused must be within the axis, too. Sums may be rounded differently than in the
-/// function itself, which may choose another order for small sizes. So may products of several
-/// fractions, and fractions with factors other than integers: a number is taken for such a fraction
-/// if it equals it at all recorded sizes, up to two units in the last place.
+/// function itself, which may choose another order for small sizes. The same goes for
+/// products of several fractions, and for fractions with factors other than integers: a number
+/// counts as such a fraction if the two agree at all recorded sizes, up to two units in the last
+/// place. (Whole numbers must agree exactly.) In `f32`, this can hide a summand that is small at these sizes, as in
+/// `1.0 / (n.powi(3) - 1.0)`: compute such a number in `f64` or with tensors.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -307,6 +310,11 @@ fn opened(
     let found = SavedRecording::open(recordings.each_mut(), &mut finder);
     found.map_err(|BakedIn(step)| {
         let what = match step.and_then(|step| listing.steps.get(step)) {
+            Some(step) if step.operation.starts_with(REARRANGEMENT) => format!(
+                "{} depends on the size of {} in a way that programs cannot track. It moves elements, as `roll`, `shift`, `interpolate` and padding with elements do: join slices with `concat`, or record for one size",
+                named(step),
+                names()
+            ),
             Some(step) => format!(
                 "a number of {} depends on the size of {}, but is not a product of at most three sizes, a sum of two such products, or a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
                 named(step),
@@ -386,13 +394,7 @@ impl<Out> OpenProgram<Out> {
             ranges.iter_mut().for_each(|own| numbers_of(own, visit));
         });
         match (set, ranges.iter().find(|own| !own.is_within())) {
-            (Err(Misfit::TooLarge), _) => {
-                let what = format!(
-                    "a tensor of the recorded function has too many elements with {}",
-                    self.list(sizes)
-                );
-                Err(DimError::Shape { what })
-            }
+            (Err(Misfit::TooLarge), _) => Err(DimError::TooLarge { dims: self.list(sizes) }),
             (_, Some(range)) => Err(self.beyond(range, sizes)),
             (Err(Misfit::Other), None) => Err(self.unfit("the function", "", sizes)),
             (Ok(()), None) => Ok(saved),

@@ -299,9 +299,10 @@ fn outside(x: Symbol<'_>, bound: f64) -> Symbol<'_> {
     unless_nan(x, x.choose(x.abs().gt(bound), 1.0, 0.0))
 }
 
-/// `1 - x^2`, without cancellation near 1 and -1.
+/// `1 - x^2`. Near 1 and -1, the difference would cancel; near 0, the derivative of the product
+/// would.
 fn rest_of_square(x: Symbol<'_>) -> Symbol<'_> {
-    (1.0 - x) * (x + 1.0)
+    select(x.abs().lt(0.5), 1.0 - x.square(), (1.0 - x) * (x + 1.0))
 }
 
 /// `1 / sqrt(x^2 - 1)`, computed from two roots, because `x^2` could overflow.
@@ -379,8 +380,9 @@ fn times_taken_off<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b
 
 /// `y x^(y - 1)`; 0 for `0^0`.
 fn powf_by_base<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
-    let less = y + -1.0;
-    let slope = y * x.powf(less);
+    let power = x.powf(y + -1.0);
+    // Where `x` is subnormal and `y` is 0, the power overflows, but the slope is 0.
+    let slope = select(power.is_infinite(), y.chain(power), y * power);
     let none = x.eq(0.0) & y.eq(0.0);
     select(none, x.constant(0.0), slope)
 }

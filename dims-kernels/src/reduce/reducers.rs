@@ -377,7 +377,8 @@ impl<T: Real> Reducer<T> for Variance<T> {
     }
     #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
-        let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
+        let divisor = T::Wide::from_usize(count) - self.ddof.widen();
+        let variance = acc.2 / if divisor < T::Wide::ZERO { T::Wide::ZERO } else { divisor };
         T::narrow(if self.root { Analytic::sqrt(variance) } else { variance })
     }
     reduces_memory_by!(variance_memory);

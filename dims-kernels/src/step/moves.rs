@@ -18,6 +18,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
+/// The name of moves in plans, except those with names of their own.
+pub const REARRANGEMENT: &str = "rearrangement";
+
 /// Elements moved along an axis: for each block, `out[at] = x[sources[at]]`, or `fill` where there
 /// is no source.
 ///

@@ -7,7 +7,7 @@ use super::draw::{
 use super::dropout::DropElements;
 use super::execute::{HOLLOW, KEPT, StepRule};
 use super::lines::{MomentOfLines, StandardizeAffineLines};
-use super::moves::MoveRows;
+use super::moves::{MoveRows, REARRANGEMENT};
 use super::places::{AddAtPlaces, OperandPlaces};
 use super::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use super::restored::{Restored, of};
@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// The names of `MoveRows`, `AddAtPlaces` and `Quantile` steps.
-const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "median", "quantile"];
+const NAMES: [&str; 6] = [REARRANGEMENT, "masked_select", "unique", "fold", "median", "quantile"];
 
 impl Recording {
     /// The recording as plain data.

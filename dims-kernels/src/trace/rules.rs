@@ -344,27 +344,15 @@ impl ReductionRule {
                     build.select(same, share, other)
                 })
             }
-            // The values of a later call may be infinite.
-            ReductionKind::LogSumExp if field.is_recorded() || has(&y, f64::INFINITY)? => {
-                // If the result is positive infinity, the elements that are positive infinity share
-                // the slope, like equal maxima.
-                let is_infinite = field.map([], |build, z, []| {
-                    let same = is(build, z, f64::INFINITY);
-                    let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
-                    build.select(same, one, zero)
-                });
-                let ties = along(sizes, &sum(is_infinite.clone(), kept, wide(*dtype), recorded)?, kept);
-                field.map([&y, &dy, &is_infinite, &ties], |build, z, [y, dy, own, ties]| {
-                    let share = build.binary(BinaryOpcode::Div, own, ties);
-                    let (infinite, other) = (is(build, y, f64::INFINITY), exp_difference(build, z, y));
-                    let share = build.select(infinite, share, other);
+            // The result is rounded, so the weights are divided by their own sum.
+            ReductionKind::LogSumExp => {
+                let weights = field.map([&y], |build, z, [y]| exp_weight(build, z, y));
+                let total = along(sizes, &sum(weights.clone(), kept, wide(*dtype), recorded)?, kept);
+                weights.map([&dy, &total], |build, weight, [dy, total]| {
+                    let share = quotient(build, weight, total);
                     build.binary(BinaryOpcode::Chain, dy, share)
                 })
             }
-            ReductionKind::LogSumExp => field.map([&y, &dy], |build, z, [y, dy]| {
-                let share = exp_difference(build, z, y);
-                build.binary(BinaryOpcode::Chain, dy, share)
-            }),
             ReductionKind::Variance { ddof, root } => {
                 let (count, share) = (self.count(), 1.0 / self.count());
                 let part = field.map([], |build, z, []| {
@@ -374,7 +362,8 @@ impl ReductionRule {
                 let mean = along(sizes, &sum(part, kept, wide(*dtype), recorded)?, kept);
                 field.map([&y, &dy, &mean], |build, z, [y, dy, mean]| {
                     let difference = build.binary(BinaryOpcode::Sub, z, mean);
-                    let scale = constant(build, z, if root { 1.0 } else { 2.0 } / (count - ddof));
+                    let divisor = if count < ddof { 0.0 } else { count - ddof };
+                    let scale = constant(build, z, if root { 1.0 } else { 2.0 } / divisor);
                     let slope = build.binary(BinaryOpcode::Mul, difference, scale);
                     let slope = if root { quotient(build, slope, y) } else { slope };
                     build.binary(BinaryOpcode::Chain, dy, slope)
@@ -461,11 +450,6 @@ fn is(build: &mut Builder, value: Register, number: f64) -> Register {
     build.binary(BinaryOpcode::Eq, value, number)
 }
 
-/// Whether any element of a field equals a number.
-fn has(field: &Field, number: f64) -> Result<bool, Error> {
-    any(&field.map([], |build, value, []| is(build, value, number)))
-}
-
 /// Whether any element of a field of this type is 0, subnormal, infinite or NaN.
 fn has_lost_digits(field: &Field, dtype: DType) -> Result<bool, Error> {
     any(&field.map([], |build, value, []| loses_digits(build, value, dtype)))
@@ -494,13 +478,16 @@ fn any(field: &Field) -> Result<bool, Error> {
     Ok(!field.sizes.contains(&0) && super::compute::mapped::<isize>(&number, &order)?.contains(&1))
 }
 
-/// `e^(z - y)`: the share of an element in a sum of exponentials with logarithm `y`. If `y` is
-/// minus infinity, so is each `z`, and the difference would be NaN.
-fn exp_difference(build: &mut Builder, z: Register, y: Register) -> Register {
-    let (none, zero) = (is(build, y, f64::NEG_INFINITY), constant(build, y, 0.0));
-    let shift = build.select(none, zero, y);
-    let difference = build.binary(BinaryOpcode::Sub, z, shift);
-    build.unary(UnaryOpcode::Exp, difference)
+/// `e^(z - y)`: the weight of an element in a sum of exponentials with logarithm `y`. If `y` is
+/// infinite, the difference could be NaN; the weight is then 1 for positive infinity, and 0 for
+/// other elements.
+fn exp_weight(build: &mut Builder, z: Register, y: Register) -> Register {
+    let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
+    let (infinite, same) = (build.unary(UnaryOpcode::IsInfinite, y), is(build, z, f64::INFINITY));
+    let tie = build.select(same, one, zero);
+    let difference = build.binary(BinaryOpcode::Sub, z, y);
+    let weight = build.unary(UnaryOpcode::Exp, difference);
+    build.select(infinite, tie, weight)
 }
 
 /// For each element of a field, the product of the other elements over some loops: the product of

@@ -78,7 +78,7 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
             }
         };
         let expr = syn::parse2(tokens.iter().cloned().collect())
-            .map_err(|error| without_comma(&tokens).unwrap_or(error))?;
+            .map_err(|error| missing_comma(&tokens).unwrap_or(error))?;
         let words = axes(brackets.stream(), brackets.span_close(), errors);
         operands.push(Operand { expr, words, brackets: brackets.span() });
         if input.is_empty() {
@@ -101,18 +101,19 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
 }
 
 /// The error for an array that follows another one without a comma, as in `w[_ f] ids[b s]`.
-fn without_comma(tokens: &[TokenTree]) -> Option<syn::Error> {
+fn missing_comma(tokens: &[TokenTree]) -> Option<syn::Error> {
     let begins = |token: &TokenTree| match token {
         TokenTree::Ident(name) => name != "as",
         TokenTree::Punct(sign) => sign.as_char() == '&',
         _ => false,
     };
     let second = tokens.windows(2).find_map(|pair| match pair {
-        [TokenTree::Group(group), next] if group.delimiter() == Delimiter::Bracket => Some(next),
+        [TokenTree::Group(group), next] if group.delimiter() == Delimiter::Bracket && begins(next) => {
+            Some(next)
+        }
         _ => None,
-    });
-    let what = format!("expected `,` between the arrays: {EXAMPLE}");
-    Some(syn::Error::new(second.filter(|token| begins(token))?.span(), what))
+    })?;
+    Some(syn::Error::new(second.span(), format!("expected `,` between the arrays: {EXAMPLE}")))
 }
 
 /// The axes of an array, as tokens or in a string.

@@ -68,9 +68,9 @@ mod tests {
         assert_eq!(errors(quote!(x, "(a b c) -> a ..b", k = 2), TransformKind::Rearrange), 2);
         assert_eq!(errors(quote!(x, "a; b -> a ;b (", maxx), TransformKind::Reduce), 4);
         assert_eq!(errors(quote!(x, "a b -> b a"), TransformKind::Rearrange), 0);
-        // `y` is read as the axes of an array, because the pattern has only one for two operands.
-        assert_eq!(errors(quote!(x, y, a b -> b a), TransformKind::Rearrange), 1);
-        assert_eq!(errors(quote!(x, y, a b -> a b 2), TransformKind::Repeat), 1);
+        // A wrong number of arrays is one error, even if an axis is only on one side.
+        assert_eq!(errors(quote!(x, "y, a b -> b a"), TransformKind::Rearrange), 1);
+        assert_eq!(errors(quote!(x, "y, a b -> a b 2"), TransformKind::Repeat), 1);
         // An axis may occur once in each group of a sum, but not beside the sum.
         assert_eq!(errors(quote!(v, h -> h (h + 1)), TransformKind::Rearrange), 1);
         assert_eq!(errors(quote!(v, h -> (h + 1) h), TransformKind::Rearrange), 1);

@@ -106,7 +106,8 @@ impl Lower<'_> {
                 // deviation. This error is the mean of the differences from the rounded mean.
                 let difference = self.centred(&self.centred(&value, &axes), &axes);
                 let sum = body.sum(&body.mul(&difference, &difference), &axes);
-                let variance = body.div(&sum, &body.like(&sum, count - float(0)));
+                let divisor = if count < float(0) { 0.0 } else { count - float(0) };
+                let variance = body.div(&sum, &body.like(&sum, divisor));
                 if name == "Deviation" { body.unary("sqrt", &variance) } else { variance }
             }
             "LogSumExp" => self.log_sum_exp(&value, &axes),

@@ -1,7 +1,7 @@
 //! Work along lines: softmax, normalizations and scans.
 
 use super::recurrence::recurrence;
-use super::{NodeParts, along, constant, exp_difference, has, is, pull_backs, sum, wide};
+use super::{NodeParts, along, constant, exp_weight, pull_backs, quotient, sum, wide};
 use crate::error::Error;
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
@@ -567,35 +567,25 @@ impl LineRule {
         Ok(parts)
     }
 
-    /// Running log-sum-exp: `dx[j] = e^(x[j] - y[j]) s[j]` with
-    /// `s[j] = dy[j] + e^(y[j] - y[j + 1]) s[j + 1]`. No exponent is positive.
+    /// Running log-sum-exp: `dx[j] = q[j] s[j]` with `s[j] = dy[j] + p[j] s[j + 1]`, where `q[j]` is
+    /// the share of `x[j]` in the sum `j`, and `p[j]` the share of the sum `j` in the next one. The
+    /// results `y` are rounded, so `e^(x[j] - y[j])` is divided by the sum `r[j]` of these weights:
+    /// `r[j] = e^(x[j] - y[j]) + e^(y[j - 1] - y[j]) r[j - 1]`.
     fn log_sum_exp(&self, y: &Field, dy: Field, recorded: bool) -> Result<Field, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
         let rest = sizes[axis] - 1;
         let (earlier, later) = (y.slice(axis, 0, rest), y.slice(axis, 1, rest));
-        let mut shares = earlier.map([&later], |build, x, [y]| exp_difference(build, x, y));
-        let mut own = field.map([y], |build, x, [y]| exp_difference(build, x, y));
-        if field.is_recorded() || has(y, f64::INFINITY)? {
-            // If a running sum is positive infinity, the `count` positive infinities so far share
-            // the slope: the current element has `1 / count` if it is one of them, and those before
-            // it have the rest.
-            let is_infinite = field.map([], |build, x, []| {
-                let same = is(build, x, f64::INFINITY);
-                let (one, zero) = (constant(build, x, 1.0), constant(build, x, 0.0));
-                build.select(same, one, zero)
-            });
-            let count = recurrence(None, is_infinite.clone(), axis, order, false, wide(*dtype), recorded)?;
-            let count = along(sizes, &count, order);
-            let share = |build: &mut Builder, share: Register, [y, part, count]: [Register; 3]| {
-                let infinite = is(build, y, f64::INFINITY);
-                let ratio = build.binary(BinaryOpcode::Div, part, count);
-                build.select(infinite, ratio, share)
-            };
-            let counts = [&later, &count.slice(axis, 0, rest), &count.slice(axis, 1, rest)];
-            shares = shares.map(counts, share);
-            own = own.map([y, &is_infinite, &count], share);
-        }
+        let factors = earlier.map([&later], |build, x, [y]| exp_weight(build, x, y));
+        let own = field.map([y], |build, x, [y]| exp_weight(build, x, y));
+        let r = recurrence(Some(factors.clone()), own.clone(), axis, order, false, wide(*dtype), recorded)?;
+        let r = along(sizes, &r, order);
+        let own = own.map([&r], |build, own, [r]| quotient(build, own, r));
+        let (before, after) = (r.slice(axis, 0, rest), r.slice(axis, 1, rest));
+        let shares = factors.map([&before, &after], |build, factor, [before, after]| {
+            let part = build.binary(BinaryOpcode::Mul, factor, before);
+            quotient(build, part, after)
+        });
         let s = recurrence(Some(shares), dy, axis, order, true, wide(*dtype), recorded)?;
         let s = along(sizes, &s, order);
         Ok(s.map([&own], |build, s, [own]| build.binary(BinaryOpcode::Chain, s, own)))

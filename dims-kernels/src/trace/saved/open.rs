@@ -21,7 +21,7 @@ enum RecordedNumber {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 enum SizeFormula {
-    /// `factor x product of powers of sizes + offset`
+    /// `factor x product of powers of sizes + offset`, an integer or a float.
     Product { powers: Vec<u32>, factor: i64, offset: i64 },
     /// Two terms `factor x product of powers of sizes`, added to `offset`.
     Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
@@ -152,9 +152,17 @@ impl SizeFormula {
     }
 
     fn of_floats(values: [f64; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+        if let Some(share) = SizeFormula::of_floats_within(0, values, sizes) {
+            return Some(share);
+        }
+        // Whole numbers have the formulas of integers, such as `n - 1`.
+        let is_whole = |value: f64| num_traits::Float::fract(value) == 0.0 && value.abs() < MOST_EXACT;
+        if values.iter().all(|&value| is_whole(value)) {
+            return SizeFormula::of_integers(values.map(|value| value as i128), sizes);
+        }
         // A product of several rounded numbers, such as `0.1 * (1.0 / n)`, may differ from its
         // formula by a few units in the last place.
-        [0, 2].into_iter().find_map(|most| SizeFormula::of_floats_within(most, values, sizes))
+        SizeFormula::of_floats_within(2, values, sizes)
     }
 
     /// A formula that yields each value up to `most` units in the last place.
@@ -225,6 +233,9 @@ impl SizeFormula {
     }
 }
 
+/// All integers below this are `f64`s.
+const MOST_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+
 /// The value of [`SizeFormula::Share`] for a product of sizes.
 fn share(product: i128, (factor, over): (f64, i64), divides: bool, is_single: bool) -> Option<f64> {
     let over = i128::from(over);
@@ -291,6 +302,7 @@ impl Numeral<'_> {
             (Numeral::Signed(own), RecordedNumber::Integer(value)) => *own = isize::try_from(value).ok()?,
             (Numeral::Word(own), RecordedNumber::Integer(value)) => *own = u64::try_from(value).ok()?,
             (Numeral::Float(own), RecordedNumber::Float(bits)) => *own = bits,
+            (Numeral::Float(own), RecordedNumber::Integer(value)) => *own = (value as f64).to_bits(),
             _ => return None,
         }
         Some(())

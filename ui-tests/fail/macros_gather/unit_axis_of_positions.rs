@@ -1,0 +1,7 @@
+//~ words: cannot be a number
+use typed_dims::prelude::*;
+
+fn main() {
+    let (table, ids) = (Array2::<f32>::ones((4, 2)), Array1::<usize>::zeros(1));
+    let _ = gather!(table[_ f], ids[1] => f);
+}

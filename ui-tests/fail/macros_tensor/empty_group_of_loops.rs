@@ -1,0 +1,6 @@
+//~ words: expected the name of a loop
+use typed_dims::prelude::*;
+
+fn main() {
+    let _ = tensor!([()] => 1);
+}
