@@ -256,8 +256,8 @@ mod variants {
         );
     }
 
-    fn backwards(start: i32) -> std::ops::Range<i32> {
-        start..start - 1
+    fn backwards(start: i32, end: i32) -> std::ops::Range<i32> {
+        start..end
     }
 
     #[test]
@@ -270,16 +270,22 @@ mod variants {
             "the range 1..4 of axis 0 is out of range for an axis of size 3"
         );
         assert_fails!(
-            a.at(Row).try_slice(Row, backwards(2)),
-            a.at(Row).slice(Row, backwards(2)),
+            a.at(Row).try_slice(Row, backwards(2, 1)),
+            a.at(Row).slice(Row, backwards(2, 1)),
             DimError::RangeOutOfBounds { start: 2, end: 1, .. },
             "the range 2..1 of dim `Row` ends before it starts"
         );
         assert_fails!(
-            a.at(Row).try_slice(Row, backwards(-1)),
-            a.at(Row).slice(Row, backwards(-1)),
+            a.at(Row).try_slice(Row, backwards(-1, -2)),
+            a.at(Row).slice(Row, backwards(-1, -2)),
             DimError::RangeOutOfBounds { start: -1, end: -2, .. },
             "the range -1..-2 of dim `Row` ends before it starts"
+        );
+        assert_fails!(
+            a.at(Row).try_slice(Row, backwards(2, -2)),
+            a.at(Row).slice(Row, backwards(2, -2)),
+            DimError::RangeOutOfBounds { start: 2, end: -2, .. },
+            "the range 2..-2 of dim `Row` ends before it starts"
         );
         assert_fails!(
             a.at(Row).try_slice(Row, 5..),

@@ -264,12 +264,15 @@ impl fmt::Display for ParametersSuffix<'_> {
     }
 }
 
-/// Whether both ends of a range are within an axis, but in the wrong order. Negative ends count from
-/// the end of the axis.
+/// A position along an axis, counted from its start. Negative positions count from the end.
+pub(crate) fn from_start(position: i128, size: usize) -> i128 {
+    if position < 0 { position + size as i128 } else { position }
+}
+
+/// Whether both ends of a range are within an axis, but in the wrong order.
 fn ends_before_start(start: i128, end: i128, size: usize) -> bool {
-    let size = size as i128;
-    let [start, end] = [start, end].map(|own| if own < 0 { own + size } else { own });
-    start > end && end >= 0 && start <= size
+    let (from, to) = (from_start(start, size), from_start(end, size));
+    from > to && to >= 0 && from <= size as i128
 }
 
 impl fmt::Display for DimError {

@@ -2,7 +2,7 @@
 
 use crate::gradients::{assert_close, check};
 use std::thread;
-use typed_dims::grad::{checkpoint, grad, jvp, try_vjp, value_and_grad, vjp};
+use typed_dims::grad::{checkpoint, grad, hvp, jvp, try_vjp, value_and_grad, vjp};
 use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
@@ -105,6 +105,19 @@ mod per_example {
         jvp(|x| (x.sin() * x.sum(Feat)).eval(), x, x)
     }
 
+    /// The derivative in a direction that is computed, so that the input is copied, too.
+    #[batched]
+    fn along_cosines(x: &Tensor<f64, (Feat,)>) -> Tensor<f64, (Feat,)> {
+        let dx = x.cos().eval();
+        jvp(|x| (x.sin() * x.sum(Feat)).eval(), &x.eval(), &dx).1
+    }
+
+    /// The Hessian of a loss, times a direction.
+    #[batched]
+    fn curvature(x: &Tensor<f64, (Feat,)>, v: &Tensor<f64, (Feat,)>) -> Tensor<f64, (Feat,)> {
+        jvp(|x| grad(|x| (x.sin() * x.sum(Feat)).sum(Feat), x), x, v).1
+    }
+
     /// The value, pulled back.
     #[batched]
     fn pulled(x: &Tensor<f64, (Feat,)>) -> Tensor<f64, (Feat,)> {
@@ -142,6 +155,15 @@ mod per_example {
             assert_close("jvp", &(part(&value), part(&slope)), &jvp(f, &one, &one));
             let (y, pull) = vjp(f, &one);
             assert_close("vjp", &part(&gradient), &pull(&y));
+        }
+        let v: X = randn((Example.of(4), Feat.of(3)), 6);
+        let (slope, product) = (along_cosines(&x), curvature(&x, &v));
+        for example in 0..4 {
+            let part = |all: &X| all.view().index(Example, example).eval();
+            let one = part(&x);
+            assert_close("jvp", &part(&slope), &jvp(f, &one, &(&one).cos().eval()).1);
+            let expected = hvp(|x| (x.sin() * x.sum(Feat)).sum(Feat), &one, &part(&v));
+            assert_close("hvp", &part(&product), &expected);
         }
     }
 

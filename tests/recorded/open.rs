@@ -184,6 +184,8 @@ fn whole_numbers_are_floats() {
     check(|x| (x * (2 * x.size(Row) + 1) as f32).eval());
     check(|x| (x * (x.size(Row) * x.size(Col) + x.size(Row)) as f32).eval());
     check(|x| (x * (x.size(Row) * (x.size(Row) - 1)) as f32).eval());
+    let weighted = |x: &Matrix| (x * (100.1 * x.size(Row) as f32 * x.size(Col) as f32)).eval();
+    assert!(record(weighted, spec((dynamic(Row), dynamic(Col)))).is_ok());
     // At some of the recorded sizes, this number is rounded to `64 x rows x columns`.
     let almost = |x: &Matrix| (x / (64 * x.size(Row) * x.size(Col) - 1) as f32).eval();
     let error = record(almost, spec((dynamic(Row), dynamic(Col)))).err().expect("an error").to_string();
@@ -479,6 +481,17 @@ fn elements_are_repeated() {
     check(|x| x.view().repeat_interleave(Col, 2));
     check(|x| grad(|x: &Matrix| x.view().repeat(Row, 3).square().sum((Row, Col)), x));
     check(|x| grad(|x: &Matrix| x.view().repeat_interleave(Col, 3).square().sum((Row, Col)), x));
+}
+
+/// At the recorded sizes, the divisor of this variance is 0.
+#[test]
+fn a_divisor_may_be_positive_only_for_other_sizes() {
+    let slope = |x: &Matrix| grad(|x: &Matrix| x.var_with(Row, 2000.0).sum(Col), x);
+    let program = record(slope, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    let x: Matrix = randn((Row.of(3000), Col.of(2)), 1);
+    let (found, expected) = (program.call(&x), slope(&x));
+    let difference = (&found - &expected).abs().max((Row, Col)).order(());
+    assert!(difference <= 1e-6, "{difference}");
 }
 
 /// A window steps over a dim that is shorter than the dilation.

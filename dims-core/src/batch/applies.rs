@@ -19,7 +19,7 @@
 
 use super::argument::Further;
 use super::closed::{Apart, EndsInRest};
-use super::each::{Apiece, Collect, SameDim, looped, number_of_examples};
+use super::each::{Apiece, Collect, looped, number_of_examples};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, origin_of, unify_all};
 use super::seal::Visible;
 use super::way::{Alike, OneByOne, Together, Way, Ways};
@@ -88,9 +88,9 @@ pub trait Given<P, D, M: Dims>: Sized {
     fn copied(_: &[P], _: usize) -> P {
         unreachable!("{NO_NUMBER}")
     }
-    /// The size of a dim, if the examples have it.
+    /// The size of a dim of the examples for which `is` holds, if there is one.
     #[doc(hidden)]
-    fn size(sealed: &Self::Sealed, key: &DimKey, is: SameDim) -> Option<usize>;
+    fn size(sealed: &Self::Sealed, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -134,8 +134,8 @@ where
         V::one(sealed, at)
     }
 
-    fn size(sealed: &Self::Sealed, key: &DimKey, is: SameDim) -> Option<usize> {
-        V::size(sealed, key, is)
+    fn size(sealed: &Self::Sealed, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+        V::size(sealed, is)
     }
 }
 
@@ -233,10 +233,10 @@ where
         }
     }
 
-    fn size(lent: &Self::Sealed, key: &DimKey, is: SameDim) -> Option<usize> {
+    fn size(lent: &Self::Sealed, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
         match lent {
-            Referent::Alike(tensor) => tensor.size_of(key, is),
-            Referent::Each(sealed) => A::size(sealed, key, is),
+            Referent::Alike(tensor) => tensor.size_of(is),
+            Referent::Each(sealed) => A::size(sealed, is),
         }
     }
 }
@@ -246,15 +246,15 @@ where
 pub trait ByValue {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The size of a dim, if it is one of the tensor's.
+    /// The size of a dim of the tensor for which `is` holds, if there is one.
     #[doc(hidden)]
-    fn size_of(&self, key: &DimKey, is: SameDim) -> Option<usize>;
+    fn size_of(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }
 
 impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn size_of(&self, key: &DimKey, is: SameDim) -> Option<usize> {
-        let at = S::KEYS.as_slice().iter().position(|own| is(own, key))?;
+    fn size_of(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+        let at = S::KEYS.as_slice().iter().position(is)?;
         Some(self.expr.named().as_slice()[at].size)
     }
 }
@@ -271,7 +271,7 @@ pub trait Hands<H, X, P> {
     #[doc(hidden)]
     fn one(sealed: &X, at: &[usize]) -> P;
     #[doc(hidden)]
-    fn size(sealed: &X, key: &DimKey, is: SameDim) -> Option<usize>;
+    fn size(sealed: &X, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }
 
 impl<X> Hands<True, X, X> for True {
@@ -286,7 +286,7 @@ impl<X> Hands<True, X, X> for True {
         unreachable!("{APART}")
     }
 
-    fn size(_: &X, _: &DimKey, _: SameDim) -> Option<usize> {
+    fn size(_: &X, _: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
         None
     }
 }
@@ -310,8 +310,8 @@ where
         Named::from_expr(sealed.expr.at_last(at))
     }
 
-    fn size(sealed: &Named<T, S, R>, key: &DimKey, is: SameDim) -> Option<usize> {
-        Apiece::size(&sealed, key, is)
+    fn size(sealed: &Named<T, S, R>, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+        Apiece::size(&sealed, is)
     }
 }
 
@@ -327,8 +327,8 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
         Named::from_expr(sealed.expr.clone())
     }
 
-    fn size(sealed: &Named<T, S, R>, key: &DimKey, is: SameDim) -> Option<usize> {
-        sealed.size_of(key, is)
+    fn size(sealed: &Named<T, S, R>, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+        sealed.size_of(is)
     }
 }
 
@@ -542,14 +542,18 @@ macro_rules! tuples {
                         })
                     })?;
                     calls.finish(Result_::bytes(&results));
-                    return Result_::finish(results, further.sizes(), &|_, _| None, place)?.try_open(place);
+                    return Result_::finish(results, further.sizes(), &|_| None, place)?.try_open(place);
                 }
-                let size = |key: &DimKey, is: SameDim| {
-                    further.size(key, is)$(.or_else(|| $a::size(&sealed.$n, key, is)))*
-                };
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at),)*)));
                 let function = "a function of one example (one whose parameters have `Rest` runs once)";
-                looped::<Further_, Result_>(function, further.sizes(), call, size, place)?.try_open(place)
+                looped::<Further_, Result_>(
+                    function,
+                    further.sizes(),
+                    call,
+                    |is| further.size(is)$(.or_else(|| $a::size(&sealed.$n, is)))*,
+                    place,
+                )?
+                .try_open(place)
             }
         }
     };

@@ -1,7 +1,6 @@
 //! Arguments of batched functions. They are computed, and sealed with the union of the extra dims
 //! of all arguments for the same `Rest`.
 
-use super::each::SameDim;
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
 use crate::execute::reduce::eval;
@@ -229,9 +228,9 @@ impl<U: Dims> Further<U> {
         self.shape.sizes()
     }
 
-    /// The size of the dim for which `is` holds, if any.
-    pub(super) fn size(&self, key: &DimKey, is: SameDim) -> Option<usize> {
-        let at = U::KEYS.as_slice().iter().position(|own| is(own, key))?;
+    /// The size of a dim for which `is` holds, if there is one.
+    pub(super) fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+        let at = U::KEYS.as_slice().iter().position(is)?;
         Some(self.sizes()[at])
     }
 

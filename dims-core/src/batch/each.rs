@@ -69,7 +69,7 @@ pub fn map_each<X: Apiece, Y: Computable>(
 /// Returns the first error of `f`. It is also an error if a result of `f` cannot be computed, if
 /// the results differ in size, or if the tensors differ in size along the dims in their rest. If
 /// there are no examples, the result must not have positional axes, and each of its dims must have
-/// a static size, or a size in the tensors. (A dim and its primes have the same size.)
+/// a static size, or a size in the input of `f`. (A dim and its primes have the same size.)
 #[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
@@ -80,18 +80,18 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     further.finish()?;
     let call = |at: &[usize]| f(tensors.one(at)).map(AsTensor::into_named);
     let place = Some(Location::caller());
-    let size = |key: &DimKey, is: SameDim| tensors.size(key, is);
-    looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, size, place)
+    looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |is| tensors.size(is), place)
 }
 
 /// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size`
-/// returns the size of a dim of the examples. The results get the origin `place`.
+/// returns the size of a dim of the examples for which a condition holds, if there is one. The
+/// results get the origin `place`.
 #[track_caller]
 pub(super) fn looped<B: Dims, Y: Collect<B>>(
     function: &'static str,
     counts: &[usize],
     mut f: impl FnMut(&[usize]) -> Result<Y, DimError>,
-    size: impl Fn(&DimKey, SameDim) -> Option<usize>,
+    size: impl Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
     place: Origin,
 ) -> Result<Y::All, DimError> {
     let mut results = Y::none();
@@ -106,9 +106,6 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     calls.finish(Y::bytes(&results));
     Y::finish(results, counts, &size, place)
 }
-
-/// Compares a dim with the one whose size is looked up: is it the same, or the same up to primes?
-pub type SameDim = fn(&DimKey, &DimKey) -> bool;
 
 /// The number of positions of dims with these sizes.
 pub(super) fn number_of_examples<M: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
@@ -157,7 +154,7 @@ pub trait Collect<B: Dims>: Sized {
     fn finish(
         results: Self::Results,
         counts: &[usize],
-        size: &dyn Fn(&DimKey, SameDim) -> Option<usize>,
+        size: &dyn Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
         place: Origin,
     ) -> Result<Self::All, DimError>;
 }
@@ -202,7 +199,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
     fn finish(
         results: Results<T>,
         counts: &[usize],
-        size: &dyn Fn(&DimKey, SameDim) -> Option<usize>,
+        size: &dyn Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
         place: Origin,
     ) -> Result<Self::All, DimError> {
         let own = match results.sizes {
@@ -233,16 +230,16 @@ pub struct Results<T> {
 fn sizes_of_none(
     keys: &Keys,
     rank: usize,
-    size: &dyn Fn(&DimKey, SameDim) -> Option<usize>,
+    size: &dyn Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
 ) -> Result<SmallVec<[usize; 8]>, DimError> {
     if rank > 0 {
         let what = "there are no examples, so the sizes of a result's positional axes are unknown";
         return Err(DimError::Shape { what: what.into() });
     }
     let size = |key: &DimKey| {
-        let own = key.fixed.or_else(|| size(key, DimKey::same));
+        let own = key.fixed.or_else(|| size(&|own: &DimKey| own.same(key)));
         // A dim and its primes have the same size.
-        own.or_else(|| size(key, DimKey::is_kin)).ok_or_else(|| {
+        own.or_else(|| size(&|own: &DimKey| own.is_kin(key))).ok_or_else(|| {
             let what = format!("there are no examples, so the size of `{}` is unknown", key.name);
             DimError::Shape { what }
         })
@@ -268,9 +265,9 @@ pub trait Apiece {
     fn unify(&self, further: &mut Shape) -> Result<(), DimError>;
     #[doc(hidden)]
     fn one(&self, at: &[usize]) -> Self::One;
-    /// The size of a dim, if the examples have it.
+    /// The size of a dim of the examples for which `is` holds, if there is one.
     #[doc(hidden)]
-    fn size(&self, key: &DimKey, is: SameDim) -> Option<usize>;
+    fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }
 
 /// The axes of a sealed tensor: those that a function sees, then those in the rest.
@@ -288,9 +285,9 @@ impl Sealed<'_> {
         Ok(())
     }
 
-    fn size(&self, key: &DimKey, is: SameDim) -> Option<usize> {
+    fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
         let keys = self.keys.as_slice()[..self.seen].iter();
-        keys.zip(self.axes).find(|(own, _)| is(own, key)).map(|(_, axis)| axis.size)
+        keys.zip(self.axes).find(|(key, _)| is(key)).map(|(_, axis)| axis.size)
     }
 }
 
@@ -317,9 +314,9 @@ macro_rules! tensors {
                 Named::from_expr(self.expr.view().at_last(at))
             }
 
-            fn size(&self, key: &DimKey, is: SameDim) -> Option<usize> {
+            fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
                 let axes = self.expr.named().as_slice();
-                Sealed { keys: S::KEYS, axes, seen: V::Axes::LEN }.size(key, is)
+                Sealed { keys: S::KEYS, axes, seen: V::Axes::LEN }.size(is)
             }
         }
     )*};
@@ -363,7 +360,7 @@ macro_rules! tuples {
             fn finish(
                 results: Self::Results,
                 counts: &[usize],
-                size: &dyn Fn(&DimKey, SameDim) -> Option<usize>,
+                size: &dyn Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
                 place: Origin,
             ) -> Result<Self::All, DimError> {
                 Ok(($first::finish(results.0, counts, size, place)?, $($a::finish(results.$n, counts, size, place)?,)*))
@@ -385,8 +382,8 @@ macro_rules! tuples {
                 (self.0.one(at), $(self.$n.one(at),)*)
             }
 
-            fn size(&self, key: &DimKey, is: SameDim) -> Option<usize> {
-                self.0.size(key, is)$(.or_else(|| self.$n.size(key, is)))*
+            fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
+                self.0.size(is)$(.or_else(|| self.$n.size(is)))*
             }
         }
     };

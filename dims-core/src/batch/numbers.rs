@@ -3,7 +3,7 @@
 use super::applies::{ByValue, Given, one_after_the_other};
 use super::argument::Further;
 use super::closed::EndsInRest;
-use super::each::{Collect, SameDim};
+use super::each::Collect;
 use super::mapped::{HasAny, MappedOne};
 use super::way::{Alike, OneByOne, Way};
 use crate::error::{DimError, Origin};
@@ -125,7 +125,7 @@ macro_rules! numbers {
         impl ByValue for $t {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-            fn size_of(&self, _: &DimKey, _: SameDim) -> Option<usize> {
+            fn size_of(&self, _: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
                 None
             }
         }
@@ -177,7 +177,7 @@ macro_rules! numbers {
                 numbers[at]
             }
 
-            fn size(_: &NumberLine<$t>, _: &DimKey, _: SameDim) -> Option<usize> {
+            fn size(_: &NumberLine<$t>, _: &dyn Fn(&DimKey) -> bool) -> Option<usize> {
                 None
             }
         }
@@ -221,7 +221,7 @@ macro_rules! numbers {
             fn finish(
                 results: Vec<$t>,
                 counts: &[usize],
-                _: &dyn Fn(&DimKey, SameDim) -> Option<usize>,
+                _: &dyn Fn(&dyn Fn(&DimKey) -> bool) -> Option<usize>,
                 place: Origin,
             ) -> Result<Self::All, DimError> {
                 let order: Order = (0..counts.len()).collect();

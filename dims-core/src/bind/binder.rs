@@ -1,7 +1,7 @@
 //! Binders: what can be passed for an axis in `at`.
 
 use super::binding::{Binding, axis_name};
-use crate::error::{DimError, OriginSuffix};
+use crate::error::{DimError, OriginSuffix, from_start};
 use crate::expr::Expr;
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::types::dim::{DimRef, Each};
@@ -260,10 +260,6 @@ pub trait Position: Copy {
     const SEAL: crate::seal::Seal;
     #[doc(hidden)]
     fn to_i128(self) -> i128;
-}
-
-fn from_start(position: i128, size: usize) -> i128 {
-    if position < 0 { position + size as i128 } else { position }
 }
 
 /// Slices an axis to the elements from `start` to `end`, exclusive.

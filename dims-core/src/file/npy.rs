@@ -175,7 +175,7 @@ impl Header {
         let text = match version[0] {
             // Before version 3, headers are Latin-1.
             1 | 2 => text.iter().map(|&byte| char::from(byte)).collect(),
-            _ => core::str::from_utf8(text).map_err(|_| invalid("the header is not text"))?.to_owned(),
+            _ => core::str::from_utf8(text).map_err(|_| invalid("the header is not text"))?.to_string(),
         };
         Ok((Self::parse(&text)?, start + len))
     }

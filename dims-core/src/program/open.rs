@@ -40,7 +40,7 @@ std::thread_local! {
 ///
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
 /// that depends on dynamic sizes must be a product of at most three of them, a sum of two such
-/// products (in both cases with constant factors and a constant summand), or a fraction such as
+/// products (in both cases with whole factors and a whole summand), or a fraction such as
 /// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
 /// which usually names the step. A captured tensor can have a dynamic size only if all its elements
 /// are equal, and only `f32` and `f64` elements can depend on sizes. A branch on a size
@@ -53,8 +53,8 @@ std::thread_local! {
 /// function itself, which may choose another order for small sizes. The same goes for
 /// products of several fractions, and for fractions with factors other than integers: a number
 /// counts as such a fraction if the two agree at all recorded sizes, up to two units in the last
-/// place. (Whole numbers must agree exactly.) In `f32`, this can hide a summand that is small at these sizes, as in
-/// `1.0 / (n.powi(3) - 1.0)`: compute such a number in `f64` or with tensors.
+/// place. In `f32`, rounding can hide a summand at these sizes, as in `n.powi(3) - 1.0`: compute
+/// such a number in `f64` or with tensors.
 ///
 /// ```
 /// use typed_dims::prelude::*;

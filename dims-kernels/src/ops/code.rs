@@ -336,7 +336,7 @@ pub enum ReductionKind {
     Max,
     /// The least element; equal ones share the gradient.
     Min,
-    /// `sum of (x - mean)^2 / (count - ddof)`, or its square root.
+    /// `sum of (x - mean)^2 / max(count - ddof, 0)`, or its square root.
     Variance {
         /// The number subtracted from the count.
         ddof: f64,

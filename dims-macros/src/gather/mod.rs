@@ -19,8 +19,6 @@ use syn::{Expr, LitStr, Result, Token};
 
 const EXAMPLE: &str = "`gather!(w[_ f], ids[b s] => b s f)`";
 
-const NUMBER: &str = "an axis of `gather!` cannot be a number: give it a name";
-
 /// `w[_ f]`
 struct Operand {
     expr: Expr,
@@ -148,7 +146,7 @@ struct ValidGather {
 fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     let mut table = Table::default();
     let rules = Rules {
-        numbers: Some(NUMBER),
+        numbers: Some("an axis of `gather!` cannot be a number: give it a name"),
         dots_in_groups: Some("`...` stands for whole axes: it cannot be a part of a group"),
         sums: Some("`gather!` cannot join arrays: use `rearrange!`"),
         ..Rules::USUAL
@@ -343,7 +341,7 @@ fn one_array(words: &Words, errors: &mut Errors) -> Array {
 fn no_units(array: &Array, numbered: &Numbered, words: &Words, errors: &mut Errors) {
     for (axis, slot) in array.axes.iter().zip(&numbered.slots) {
         if matches!(slot, Slot::Group(terms) if terms.is_empty()) {
-            errors.at(words, &axis.place, NUMBER);
+            errors.at(words, &axis.place, "an axis of `gather!` cannot be `1` or `()`: give it a name");
         }
     }
 }

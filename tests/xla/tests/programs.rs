@@ -71,6 +71,23 @@ fn sizes_are_enough() {
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
 
+/// With large elements, and minus infinity.
+#[test]
+fn gradients_of_logarithms_of_sums() {
+    let Some(pjrt) = plugin(1) else { return };
+    let slopes = |x: &Data| {
+        let whole = grad(|x: &Data| x.logsumexp(In).sum(Row), x);
+        (whole, grad(|x: &Data| x.logcumsumexp(In).sum((Row, In)), x))
+    };
+    let none = f32::NEG_INFINITY;
+    let x: Data = from_vec((Row.of(2), In.of(5)), vec![1e8, 1e8, 1e8, 0.0, 1e8, 1.0, 2.0, none, 2.0, 0.5]);
+    let program = record(slopes, spec((Row.of(2), In.of(5)))).unwrap();
+    let (whole, running) = pjrt.compile(&program).unwrap().call(&x).unwrap();
+    let expected = slopes(&x);
+    assert_near(&whole.to_host().unwrap(), &expected.0, 1e-6, "logsumexp");
+    assert_near(&running.to_host().unwrap(), &expected.1, 1e-5, "logcumsumexp");
+}
+
 macro_rules! of_integers {
     ($($name:ident $t:ty;)*) => {$(
         #[test]

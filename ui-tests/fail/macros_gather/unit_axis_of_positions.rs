@@ -1,4 +1,4 @@
-//~ words: cannot be a number
+//~ words: cannot be `1` or `()` | give it a name
 use typed_dims::prelude::*;
 
 fn main() {

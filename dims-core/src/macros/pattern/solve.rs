@@ -117,8 +117,10 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
     }
 }
 
-/// The source of the size of `1` or `3` in a pattern, for messages.
-const AS_WRITTEN: &str = "as written";
+/// Whether an axis is a number in the pattern. `()` is another way to write `1`.
+fn is_number(axis: &str) -> bool {
+    axis == "()" || axis.starts_with(|first: char| first.is_ascii_digit())
+}
 
 struct Solver<'p> {
     pattern: &'p Pattern,
@@ -144,41 +146,37 @@ impl Solver<'_> {
     /// The error for an axis whose size is not 1, where the pattern has `1` or `()`.
     #[cold]
     fn not_one(&self, size: usize, operand: usize) -> DimError {
+        let axis = if self.pattern.text.contains("()") { "()" } else { "1" };
         DimError::AxisConflict {
-            axis: if self.pattern.text.contains("()") { "()" } else { "1" },
+            axis,
             first: 1,
-            first_place: AS_WRITTEN.to_owned(),
+            first_place: self.place(axis, usize::MAX),
             second: size,
-            second_place: self.place(operand),
+            second_place: self.place(axis, operand),
             pattern: self.pattern.text,
         }
     }
 
-    /// The source of a size: an operand, or `usize::MAX` for a size that is given.
-    fn place(&self, operand: usize) -> String {
+    /// The source of the size of an axis: an operand, or `usize::MAX` for a size that is given.
+    fn place(&self, axis: &str, operand: usize) -> String {
         let inputs = self.pattern.inputs.len();
         match operand {
+            usize::MAX if is_number(axis) => "as written".to_owned(),
             usize::MAX => "as given".to_owned(),
             operand if inputs > 1 => format!("in operand {}", operand + 1),
             _ => "in the operand".to_owned(),
         }
     }
 
-    /// Whether an axis is a number in the pattern.
-    fn is_number(&self, axis: usize) -> bool {
-        self.pattern.axes[axis].starts_with(|first: char| first.is_ascii_digit())
-    }
-
     #[cold]
     fn conflict(&self, axis: usize, size: usize, operand: usize) -> DimError {
-        let first_place =
-            if self.is_number(axis) { AS_WRITTEN.to_owned() } else { self.place(self.from[axis]) };
+        let name = self.pattern.axes[axis];
         DimError::AxisConflict {
-            axis: self.pattern.axes[axis],
+            axis: name,
             first: self.solved.axes[axis],
-            first_place,
+            first_place: self.place(name, self.from[axis]),
             second: size,
-            second_place: self.place(operand),
+            second_place: self.place(name, operand),
             pattern: self.pattern.text,
         }
     }
@@ -264,7 +262,7 @@ impl Solver<'_> {
             Term::Rest => "...".to_owned(),
             Term::Axis(axis) => match self.solved.axes[axis] {
                 OPEN => self.pattern.axes[axis].to_owned(),
-                _ if self.is_number(axis) => self.pattern.axes[axis].to_owned(),
+                _ if is_number(self.pattern.axes[axis]) => self.pattern.axes[axis].to_owned(),
                 size => format!("{} = {size}", self.pattern.axes[axis]),
             },
         };

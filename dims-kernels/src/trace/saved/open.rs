@@ -66,7 +66,7 @@ pub struct BakedIn(pub Option<usize>);
 pub enum Misfit {
     /// A number is too large.
     TooLarge,
-    /// A number is less than it can be, or does not exist.
+    /// A number is too small, or a formula belongs to no number of the data.
     Other,
 }
 
@@ -74,8 +74,8 @@ impl RecordedNumber {
     /// Why the number does not fit.
     fn misfit(self) -> Misfit {
         match self {
-            RecordedNumber::Integer(value) if value <= 0 => Misfit::Other,
-            _ => Misfit::TooLarge,
+            RecordedNumber::Integer(value) if value > 0 => Misfit::TooLarge,
+            _ => Misfit::Other,
         }
     }
 }
@@ -157,12 +157,18 @@ impl SizeFormula {
         }
         // Whole numbers have the formulas of integers, such as `n - 1`.
         let is_whole = |value: f64| num_traits::Float::fract(value) == 0.0 && value.abs() < MOST_EXACT;
-        if values.iter().all(|&value| is_whole(value)) {
-            return SizeFormula::of_integers(values.map(|value| value as i128), sizes);
+        let are_whole = values.iter().all(|&value| is_whole(value));
+        if are_whole && let Some(whole) = SizeFormula::of_integers(values.map(|value| value as i128), sizes) {
+            return Some(whole);
         }
         // A product of several rounded numbers, such as `0.1 * (1.0 / n)`, may differ from its
-        // formula by a few units in the last place.
+        // formula by a few units in the last place. But `64 n^2 - 1` is not `64 n^2`.
+        let is_whole_product = |found: &Self| match *found {
+            SizeFormula::Share { factor, over: 1, divides: false, .. } => is_whole(f64::from_bits(factor)),
+            _ => false,
+        };
         SizeFormula::of_floats_within(2, values, sizes)
+            .filter(|found| !(are_whole && is_whole_product(found)))
     }
 
     /// A formula that yields each value up to `most` units in the last place.

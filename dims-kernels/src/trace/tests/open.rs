@@ -13,9 +13,7 @@ fn numbers_that_do_not_fit_say_why() {
     let mut data = rounds[0];
     assert_eq!(open.set(&mut data, &[5], numbers_of), Ok(()));
     assert_eq!(data, [25, 3]);
-    for large in [1 << 32, usize::MAX] {
-        assert_eq!(open.set(&mut data, &[large], numbers_of), Err(Misfit::TooLarge));
-    }
+    assert_eq!(open.set(&mut data, &[usize::MAX], numbers_of), Err(Misfit::TooLarge));
     assert_eq!(open.set(&mut data, &[1], numbers_of), Err(Misfit::Other));
     let first = |own: &mut [usize; 2], visit: &mut dyn FnMut(Numeral<'_>)| {
         visit(Numeral::Unsigned(&mut own[0]));
