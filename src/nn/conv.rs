@@ -10,11 +10,11 @@ use crate::types::role::{AnyChannel, DataFeature, FilterSpatial};
 use crate::types::set::DimsOfBoth;
 pub use typed_dims_core::operators::nn::conv::*;
 
-/// The dims of the weight of a convolution from the channels `C` to the channels `O`, with kernels
-/// of the dims `K`.
+/// The dims of the weight of a convolution from the channels `C` to the channels `O`, with the
+/// kernel dims `K`.
 pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 
-/// A convolution from the channels `C` to the channels `O`, with kernels of the dims `K`. With two
+/// A convolution from the channels `C` to the channels `O`, with the kernel dims `K`. With two
 /// dims in `K`, a stride and a dilation of 1, and no padding,
 /// `y[.., O, h, w] = sum over C, kh, kw of x[.., C, h + kh, w + kw] * weight[C, O, kh, kw] + bias[O]`.
 ///
@@ -137,9 +137,10 @@ where
     /// # Panics
     ///
     /// If the size of a dim in `x` differs from its size in the kernels, or if a kernel, with its
-    /// dilation, spans more elements than the padded dim has. If the stride, the dilation or a size
-    /// of the kernels is 0, or if a setting in `steps` has neither one number nor one for each of
-    /// `dims`. If one of `dims` has a static size and the result has another size along it.
+    /// dilation, spans more elements than the padded dim has. If the stride, the dilation or a
+    /// kernel size is 0, or if a setting in `steps` is neither a single number nor a list with one
+    /// number for each of `dims`. If one of `dims` has a static size and the result has a different
+    /// size along it.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
@@ -156,10 +157,10 @@ where
     }
 }
 
-/// A transposed convolution from the channels `C` to the channels `O`, with kernels of the dims
-/// `K`. With two dims in `K`, a dilation of 1 and no padding,
-/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus
-/// `bias[O]`. Decoders and generators use transposed convolutions to enlarge images.
+/// A transposed convolution from the channels `C` to the channels `O`, with the kernel dims `K`.
+/// With two dims in `K`, a dilation of 1 and no padding, `y[.., O, h * stride + kh, w * stride +
+/// kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus `bias[O]`. Decoders and generators use
+/// transposed convolutions to enlarge images.
 ///
 /// The layer calls [`conv_transpose`] and adds the bias. You pass the dims and the steps to
 /// [`apply`](ConvTranspose::apply), as for [`Conv`].
@@ -198,15 +199,17 @@ where
     K: LayerDims + Union<C>,
 {
     /// Applies the transposed convolution along `dims`, one dim for each dim of `K`, in the same
-    /// order. The stride in `steps` is the distance between the kernels of neighbouring positions;
-    /// the padding is cut off at the ends of the result.
+    /// order. The stride in `steps` is the distance, in the result, between the kernels that
+    /// neighbouring elements of `x` add. The padding is the number of elements that are cut off at
+    /// each end of the result.
     ///
     /// # Panics
     ///
     /// If the size of a dim in `x` differs from its size in the kernels, or if the padding leaves
-    /// no elements. If the stride, the dilation, a size of the kernels or the size of one of `dims`
-    /// is 0. If `steps` has `padding_same`, or a setting with neither one number nor one for each
-    /// of `dims`. If one of `dims` has a static size and the result has another size along it.
+    /// no elements. If the stride, the dilation, a kernel size or the size of one of `dims` is 0.
+    /// If `steps` has `padding_same`, or a setting that is neither a single number nor a list with
+    /// one number for each of `dims`. If one of `dims` has a static size and the result has a
+    /// different size along it.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the next line in errors
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,

@@ -5,7 +5,7 @@ use digits::{Example, Images, Pixel};
 use rand::Rng;
 use typed_dims::prelude::*;
 
-/// The number of rows, and of columns, of an image in the file.
+/// The number of rows, and of columns, of an image in the data file of `digits`.
 const SIDE: usize = 8;
 
 /// The images with a white margin of one pixel.

@@ -47,7 +47,7 @@ fn nhwc(bench: &mut Bench, shape: [usize; 4]) {
                 }
             });
         };
-        // SAFETY: the chunks that are written cover all elements.
+        // SAFETY: each element is in one chunk, and chunks are written in full without being read.
         unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((batch, channels, height, width), out).expect("the sizes fit")
     });
@@ -115,7 +115,7 @@ pub fn pixel_shuffle(bench: &mut Bench) {
                 }
             });
         };
-        // SAFETY: the chunks that are written cover all elements.
+        // SAFETY: each element is in one chunk, and chunks are written in full without being read.
         unsafe { fill(&mut out, x.len(), write) };
         Array4::from_shape_vec((8, 64, 128, 128), out).expect("the sizes fit")
     });
@@ -151,11 +151,12 @@ pub fn transpose(bench: &mut Bench) {
         let elements = a.as_slice().expect("the array is in standard layout");
         let mut out = Vec::new();
         let write = |out: &mut [f32]| {
-            plain::each_chunk(threads, out, N * N / threads, |at, out| {
-                plain::transpose_band(elements, N, N, at * N / threads, out);
+            let rows = N.div_ceil(threads).next_multiple_of(16);
+            plain::each_chunk(threads, out, rows * N, |at, out| {
+                plain::transpose_band(elements, N, N, at * rows, out);
             });
         };
-        // SAFETY: the chunks that are written cover all elements.
+        // SAFETY: each element is in one chunk, and chunks are written in full without being read.
         unsafe { fill(&mut out, N * N, write) };
         Array2::from_shape_vec((N, N), out).expect("the sizes fit")
     });

@@ -107,7 +107,7 @@ impl<'a> Weights<'a> {
 
     /// Converts arrays of floats to the float type of their field, for example `f16` in the file to
     /// `f32` in memory. Each element is rounded to the nearest value. By default, such arrays are
-    /// an error. (Half precisions in a file need the feature `half`.)
+    /// an error. (Half-precision elements in a file need the feature `half`.)
     ///
     /// Fields of type `Tensor` are converted. A view must have the element type of the file.
     pub fn converting_floats(mut self) -> Self {
@@ -416,8 +416,8 @@ const fn covers(groups: &[&Keys], set: &Keys) -> bool {
     count == len && seen.count_ones() as usize == len
 }
 
-/// The axes of an array in a file: a tuple with a dim for each axis. In place of a dim, a tuple of
-/// dims splits the axis.
+/// The axes of an array in a file: a tuple with a dim for each axis. A tuple of dims in place
+/// of a single dim splits the axis.
 pub trait FileAxes {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
