@@ -158,9 +158,9 @@ where
 }
 
 /// A transposed convolution from the channels `C` to the channels `O`, with the kernel dims `K`.
-/// With two dims in `K`, a dilation of 1 and no padding, `y[.., O, h * stride + kh, w * stride +
-/// kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus `bias[O]`. Decoders and generators use
-/// transposed convolutions to enlarge images.
+/// With two dims in `K`, a dilation of 1 and no padding,
+/// `y[.., O, h * stride + kh, w * stride + kw] += x[.., C, h, w] * weight[C, O, kh, kw]`, plus
+/// `bias[O]`. Decoders and generators use transposed convolutions to enlarge images.
 ///
 /// The layer calls [`conv_transpose`] and adds the bias. You pass the dims and the steps to
 /// [`apply`](ConvTranspose::apply), as for [`Conv`].
