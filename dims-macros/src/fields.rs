@@ -8,7 +8,7 @@ use syn::{
     TypeParamBound, WherePredicate, parse_quote,
 };
 
-/// Reads each field with `read`. Reports the mistakes of all fields together.
+/// Reads each field with `read`. Reports the errors of all fields together.
 pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>) -> Result<Vec<F>> {
     let mut parts = Vec::new();
     let mut errors: Option<Error> = None;
@@ -55,7 +55,7 @@ pub fn last_name(ty: &Type) -> Option<&Ident> {
 /// tensor over generic dims implements `of` wherever the struct itself is well-formed, and so does
 /// a type whose parameters are all dims. A bound on such a type would name the sorted set of its
 /// dims. rustc would compute that set before it sees the struct's own bounds, such as
-/// `where Gate: Before<I>`.
+/// `where Gate: Before<I>`, which it needs to sort the set.
 pub fn bounds(
     ty: &Type,
     of: &TokenStream,

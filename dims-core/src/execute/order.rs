@@ -65,8 +65,8 @@ pub trait OrderExt: AsTensor {
     /// # Panics
     ///
     /// If the sizes of operands conflict, a size given with a dim differs from its size in the
-    /// tensor, an index is out of range, the result does not fit into memory, or a gradient or a
-    /// recorded function traces the tensor and the result is an array.
+    /// tensor, an index is out of range, the result does not fit into memory, or the
+    /// result is an array while a gradient or a recorded function traces the tensor.
     #[track_caller]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the next line in errors
@@ -95,7 +95,7 @@ pub trait OrderExt: AsTensor {
         }
     }
 
-    /// Writes the elements into `out`, whose axes are the named dims in this order, then the
+    /// Writes the elements into `out`, whose axes are the named dims in the order given, then the
     /// positional axes; a tuple of dims is one axis.
     ///
     /// `dims` must name all dims of the tensor. This is [`order`](OrderExt::order) without the
@@ -183,7 +183,7 @@ pub trait OrderExt: AsTensor {
     /// dim differs from its size in the tensor, an index is out of range, an intermediate result
     /// does not fit into memory, or a gradient or a recorded function traces the tensor.
     #[panicking_twin(
-        but = "size mismatches are errors. If an index is out of range, some sums may already be written"
+        but = "size mismatches are errors. If an index is out of range, some sums may already have been written"
     )]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
@@ -203,7 +203,7 @@ pub trait OrderExt: AsTensor {
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
-    /// Like [`try_order_into`](OrderExt::try_order_into), by the general path.
+    /// Like [`try_order_into`](OrderExt::try_order_into), but always takes the general path.
     #[doc(hidden)]
     #[inline(never)]
     #[track_caller]
@@ -266,7 +266,8 @@ pub(crate) fn told_as<X: Dims, T: Element>(data: &[T]) {
     if const { X::KEYS.as_slice().is_empty() } { told_array(data) } else { told(data) }
 }
 
-/// The elements and sizes of a tensor that owns them in the order asked for; otherwise the tensor.
+/// The elements and sizes of the tensor, if it owns its elements in the order asked for; otherwise
+/// the tensor.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn at_hand<A: Computable, L: OrderList>(
     tensor: A,

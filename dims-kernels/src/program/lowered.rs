@@ -37,7 +37,7 @@ pub fn is_lowered(len: usize) -> bool {
     REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
 
-/// Sets whether expressions of this thread run as programs: if they can (`true`), never (`false`),
+/// Sets whether expressions on this thread run as programs: if they can (`true`), never (`false`),
 /// or as the build decides (`None`). For tests that compare programs with kernels.
 #[cfg(feature = "std")]
 pub fn lower(replaced: Option<bool>) {
@@ -64,13 +64,14 @@ pub struct LoweredProgram<'w> {
 unsafe impl Sync for LoweredProgram<'_> {}
 
 impl LoweredProgram<'_> {
-    /// Lowers `program`, with its sources in the order of a nest's rows and the type of its
-    /// results. Whoever runs it promises that the nest's rows stay within the sources.
+    /// Makes a lowered program of `program`. `sources` are in the order of a nest's rows, and
+    /// `dtype` is the type of the program's results. Whoever runs it promises that the nest's rows
+    /// stay within the sources.
     ///
     /// # Safety
     ///
-    /// There is a source for each operand of the program. Each operand that the program loads has
-    /// elements of the kind that it loads.
+    /// There is a source for each operand of the program. If the program loads an operand, the
+    /// source has elements of the kind that the program expects.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn new(
         program: ScalarProgram,
@@ -162,8 +163,8 @@ impl LoweredRun<'_> {
     }
 }
 
-// SAFETY: the kernel returns no pointers. `current` points to a line with all elements of the tile.
-// Sources are only read, and programs are `Sync`.
+// SAFETY: `starts`, `steps` and `pairs` return no pointers. `current` points to a line with all
+// elements of the tile. Sources are only read, and programs are `Sync`.
 unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     type Elem = T;
     const LONG: bool = true;

@@ -201,9 +201,9 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
     }
 }
 
-/// Combines at most [`MAX_CHUNK`] contiguous elements, the first of which is the `seen`th. If they
-/// come from memory rather than from a cache, they are prefetched at the distance
-/// `prefetch_distance`, in elements.
+/// Combines at most [`MAX_CHUNK`] contiguous elements. `seen` is the index of the first. If they
+/// come from memory rather than from a cache, they are prefetched `prefetch_distance` elements
+/// ahead.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     elements: &[T],
@@ -212,10 +212,10 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     reducer: R,
 ) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
-    // Loads that span two cache lines take longer, so the elements before the first whole cache
-    // line are combined separately. They go to the last accumulators, like the end of a chunk of
-    // `fold::LANES` elements. At the end the accumulators are rotated, so each accumulator has the
-    // same elements wherever they are in memory.
+    // Loads that span two cache lines take longer, so the elements before the first aligned group
+    // of `fold::LANES` are combined separately. They go to the last accumulators, as if they were
+    // the last elements of a group. At the end the accumulators are rotated, so each accumulator
+    // has the same elements wherever they are in memory.
     let skipped =
         if prefetch_distance.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));

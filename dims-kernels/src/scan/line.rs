@@ -1,4 +1,4 @@
-//! A line: contiguous elements in memory, and the slots of their results.
+//! A line: contiguous elements in memory, and the slots for their results.
 
 use crate::load::prefetch::PrefetchStream;
 use crate::reduce::fold::{LANES, LaneVector, VECTOR, flat, lanes};
@@ -87,8 +87,8 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// Like [`map`](Line::map), but for expensive functions, which also update a sum. There is a
-    /// sum for each of [`LANES`] parts of the line. Returns the results and the sums.
+    /// Like [`map`](Line::map), but `f` also updates a sum, and may be expensive. There is a sum
+    /// for each of [`LANES`] parts of the line. Returns the results and the sums.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);
@@ -118,12 +118,13 @@ impl<'l, T: Copy> Line<'l, T> {
 
     /// Processes three lines in one pass, each as long as this one:
     ///
-    /// * writes `share` of each of `elements` to `shares`; `share` also updates a sum;
+    /// * applies `share`, which also updates a sum, to each of `elements`, and writes the results
+    ///   to
+    ///   `shares`;
     /// * folds `next` with `step`, starting from `T::LOWEST`;
-    /// * writes `last` of each element of `before` as this line's results.
+    /// * applies `last` to each element of `before`, and writes the results to this line's slots.
     ///
-    /// Returns the sums and the folded elements, one of each for each of [`LANES`] parts of the
-    /// lines.
+    /// Returns a sum and a result of the fold for each of [`LANES`] parts of the lines.
     ///
     /// # Panics
     ///

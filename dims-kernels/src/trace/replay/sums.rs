@@ -28,8 +28,8 @@ use smallvec::SmallVec;
 
 /// The plan of a step that is one sum.
 pub(super) trait PlannedSum: Send + Sync {
-    /// Computes the elements, in the cell's memory if it is free. `None` if the step must run as it
-    /// was recorded after all.
+    /// Computes the elements, in the cell's memory if it is free. `None` if, after all, the step
+    /// must run as recorded.
     ///
     /// # Safety
     ///
@@ -43,7 +43,7 @@ pub(super) trait PlannedSum: Send + Sync {
 }
 
 /// The plan of a step, if it is a sum of `f32`s or `f64`s that writes all elements and reads none
-/// through a table. Some contractions have no plan either. `slot` returns the slot of a value.
+/// through a table. Even so, some contractions have no plan. `slot` returns the slot of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -105,14 +105,14 @@ fn planned_as<T: ProgramOutput + Real>(
     Some(Box::new(SumOverLoops::<T> { nest, input, len, count, element: PhantomData }))
 }
 
-/// The order in which a sum over the loops of maps adds its elements.
+/// The order in which a sum adds its elements, if it can run together with maps, in their loops.
 #[derive(Clone)]
 pub(super) struct SumOrder {
     /// The loops, in the order in which the elements of the maps are contiguous.
     pub(super) loops: Vec<usize>,
     /// The number of positions of all loops.
     pub(super) positions: usize,
-    /// The loops of the sum. The last row has the number of each position, counted along `loops`.
+    /// The loops of the sum. The last row numbers the positions, in the order of `loops`.
     pub(super) nest: Nest,
     /// The number of rows before the last one.
     others: usize,
@@ -123,8 +123,8 @@ pub(super) struct SumOrder {
 }
 
 impl SumOrder {
-    /// The order in which a step adds its elements, if it is a sum of `f32`s or `f64`s that a
-    /// program computes, not a contraction, and if maps can run in this order.
+    /// The order in which a step adds its elements, if the step is a sum (not a contraction) of
+    /// `f32`s or `f64`s that a program computes, and if maps can run in this order.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node.dtype {
             DType::F32 => Self::of_type::<f32>(node),
@@ -244,8 +244,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
     ) -> Result<Option<Arc<dyn Held>>, Error> {
         let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
         // SAFETY: the plan was made for this type and these operands. Their elements are within
-        // their memory: `SumOperand::new` asserted it for the recorded lengths, which the caller
-        // promises.
+        // their memory: `SumOperand::new` asserted this for the recorded lengths, and the caller
+        // promises that the lengths are the same.
         let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
         let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
@@ -281,7 +281,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 let work = nest.positions();
                 self.note(work, &|| "x0".into());
                 // SAFETY: the operand's elements are within its memory: `SumOperand::new` asserted
-                // it for the recorded length, which the caller promises.
+                // this for the recorded length, and the caller promises that the length is the
+                // same.
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
@@ -290,9 +291,9 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
                     None => OperandSource::position(),
-                    // SAFETY: all positions are within the memory: `SumOperand::new` asserted it
-                    // for the recorded length, which the caller promises. The rows of the nest have
-                    // the strides of the operands.
+                    // SAFETY: all positions are within the memory: `SumOperand::new` asserted this
+                    // for the recorded length, and the caller promises that the length is the same.
+                    // The rows of the nest have the strides of the operands.
                     Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
                 };
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();
