@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use typed_dims::prelude::*;
 
 dims! {
-    /// Position to the east and to the north, and the velocities.
+    /// The east and north coordinates of the position, and their velocities.
     pub struct State = 4;
     /// The observed coordinates: the position.
     pub struct Seen = 2;
@@ -41,8 +41,8 @@ struct Model {
 }
 
 impl Model {
-    /// Nearly constant velocities. `drift` is the variance of a change of velocity, and `accuracy`
-    /// the standard deviation of each track's observations.
+    /// A model in which velocities are nearly constant. `drift` is the variance of a change of
+    /// velocity, and `accuracy` the standard deviation of the errors in each track's observations.
     fn new(drift: f64, accuracy: &Tensor<f64, (Track,)>) -> Self {
         let (from, same) = (prime(State), State.eq(prime(State)));
         let moved = (State + 2).eq(from);
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Compares with a program in NumPy, track by track: see `reference.py`.
+    /// Compares with a NumPy program that smooths one track at a time: see `reference.py`.
     #[test]
     fn each_track_is_smoothed_as_by_numpy() {
         let all: Value = serde_json::from_str(include_str!("reference.json")).expect("the file is JSON");

@@ -26,7 +26,8 @@ use core::any::Any;
 
 pub use scores::{Allowed, Change, LoweredScores, ScoreTile, lowered_scores};
 
-/// The number of queries in a tile: a multiple of the rows of a matrix product's register tile.
+/// The number of queries in a tile: a multiple of the number of rows in the register tile of a
+/// matrix product.
 const QUERIES: usize = 192;
 
 /// The number of keys in a tile. The scores of a tile take up less than half of a second-level
@@ -90,8 +91,8 @@ pub struct Work<'n, T> {
     pub scale: T,
 }
 
-/// The loops of an attention, except those over keys and features, grouped by role, and the strides
-/// of queries, keys, values and the result.
+/// The loops of an attention operator, except those over keys and features, grouped by role, and
+/// the strides of queries, keys, values and the result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -490,7 +491,7 @@ impl<T: Real> Task for Fold<'_, T> {
             };
             let before = scratch.greatest[row];
             let greatest = larger(before, found);
-            // As long as no key has counted, nothing is subtracted, because `-inf - -inf` is NaN.
+            // While the maximum is `-inf`, nothing is subtracted, because `-inf - -inf` is NaN.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
             let sum = if plain {
                 weights::<I, T, true>(scores, scale, shift)

@@ -27,8 +27,8 @@ pub enum Route {
     /// A few rows by a large matrix, or a large matrix by a few columns. The large matrix is read
     /// once, in memory order.
     SkinnyRows,
-    /// The right matrix is packed into micro-panels; lists of offsets locate rows, columns and
-    /// sums.
+    /// The right matrix is packed into micro-panels; lists of offsets locate the rows, the
+    /// columns and the terms of the sums.
     Panels,
     /// The crate `gemm`, or `matrixmultiply` without the feature `gemm`.
     Library,
@@ -177,7 +177,8 @@ unsafe fn multiply_routed<T: Num>(product: &Product<T>) {
 pub unsafe fn multiply_by<T: Num>(route: Route, product: &Product<T>) -> bool {
     let product = product.with_row_major_c();
     let (kind, &Product { m, k, n, ref b, c_col, .. }) = (ElementClass::of::<T>(), &product);
-    // `route` counts an empty product as small, so `SkinnyRows` and `Panels` need not support it.
+    // The function `route` counts an empty product as small, so `SkinnyRows` and `Panels` need not
+    // support it.
     let has_elements = m > 0 && k > 0 && n > 0;
     let can_run = match route {
         Route::Blas => has_blas_for(&product),
@@ -283,7 +284,7 @@ fn has_row_major_b<T>(product: &Product<T>) -> bool {
     product.b.col == 1 && product.c_col == 1
 }
 
-/// Whether the product runs by [`Route::Unpacked`].
+/// Whether the product is computed by [`Route::Unpacked`].
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
     ElementClass::of::<T>() == ElementClass::Real
@@ -333,7 +334,7 @@ fn has_few_rows<T>(product: &Product<T>) -> bool {
     (1..=params::skinny::MAX_ROWS).contains(&rows) && (large.row == 1 || large.col == 1)
 }
 
-/// Whether the product can run by [`Route::SkinnyRows`] and is large enough for it.
+/// Whether the product can be computed by [`Route::SkinnyRows`] and is large enough for it.
 #[inline]
 fn is_for_skinny<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref a, ref b, .. } = product;
@@ -371,7 +372,7 @@ fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
         && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= least
 }
 
-/// Whether the product is faster in panels than by the library.
+/// Whether the product is faster with panels than with the library.
 #[inline]
 fn is_for_panels<T>(product: &Product<T>) -> bool {
     let Product { m, n, b, c_col, .. } = product;

@@ -39,8 +39,8 @@ fn collect_lines<T: Copy + 'static>(
 ) -> Result<Vec<T>, Error> {
     if let Destination::Reused(_) = to {
         let len = to.len();
-        // SAFETY: these are `len` slots, whose elements the kernel reads only at the positions that
-        // it writes. `replace_lines` writes all slots, or returns an error.
+        // SAFETY: there are `len` slots. To compute the element at a position, the kernel reads no
+        // slot but the one at that position. `replace_lines` writes all slots, or returns an error.
         return unsafe { to.write(|start| replace_lines(lines, nest, start, len)) };
     }
     // SAFETY: `fill_lines` writes all slots, or returns an error.
@@ -60,8 +60,8 @@ fn collect_parts<'n, T: Copy + Send + 'static>(
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut done = 0;
         for nest in parts {
-            // SAFETY: kernels read elements, which are `Sync`. Their operations are plain values,
-            // as `PARALLEL` says. Each part has separate slots.
+            // SAFETY: kernels read elements, which are `Sync`. The kernels' operations are plain
+            // values, as `Kernel::PARALLEL` says. Each part has separate slots.
             let part = unsafe { Carried::new((lower(nest), start.wrapping_add(done))) };
             let len = nest.positions();
             done += len;
@@ -93,8 +93,8 @@ const HELD_BYTES: usize = 16 << 10;
 ///
 /// # Safety
 ///
-/// The slots are valid for writes. Nothing else accesses them, except lines that read each slot
-/// only at the position that they write.
+/// The slots are valid for writes. Nothing else accesses them, except that `lines` may read a
+/// slot to compute the element at the same position.
 ///
 /// # Panics
 ///
@@ -131,7 +131,8 @@ unsafe fn replace_lines<T: Copy>(
 ///
 /// # Panics
 ///
-/// If `to` is [reused](Destination::Reused) memory, or there are not as many positions as slots.
+/// If `to` is [reused](Destination::Reused) memory, or the number of positions is not the number of
+/// slots.
 ///
 /// # Safety
 ///
@@ -161,7 +162,7 @@ pub unsafe fn collect_memory<T: Element>(
         }
         assert!(rest.is_empty(), "the parts cover the result");
         // SAFETY: a part has only positions of the nest, and the caller promises that each of them
-        // is an element.
+        // is that of an element.
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
         Ok(())
     };
@@ -181,7 +182,7 @@ fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
 ///
 /// # Panics
 ///
-/// If there are not as many positions as slots.
+/// If the number of positions is not the number of slots.
 fn fill_lines<T: Copy>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,

@@ -26,7 +26,7 @@ pub enum MatrixWork {
     SolveTriangular(ReadTriangle),
     /// `x` in `a x = b`, or in `a^T x = b`.
     Solve {
-        /// Whether it is the second equation.
+        /// Whether the equation is `a^T x = b`.
         transposed: bool,
     },
     /// The transposed inverse.

@@ -118,7 +118,7 @@ impl Plateau {
         self
     }
 
-    /// Makes greater values better, for example for an accuracy.
+    /// Treats greater values as better, as for an accuracy.
     #[must_use]
     pub fn maximize(mut self) -> Self {
         self.settings.maximize = true;

@@ -1,14 +1,15 @@
 //! The third pass: maps over the same loops become one program with several results.
 //!
-//! A map is a step with an element for each position of its loops, contiguous in the order of the
-//! loops. It can join a group of maps with the same number of elements if the loops of both can be
-//! split into the same loops, and if each operand of the map is either computed before the group
-//! runs, or computed by a member of the group and read at the same position. Equal operations
-//! become one. The results have the same bits as if the steps ran one by one.
+//! A map is a step whose result has an element for each position of its loops. The elements are
+//! contiguous, in the order of the loops. A map can join a group of maps with the same number of
+//! elements if the loops of both can be split into the same loops, and if each operand of the map
+//! is either computed before the group runs, or computed by a member of the group and read at the
+//! same position. Equal operations become one. The results have the same bits as if the steps ran
+//! one by one.
 //!
-//! A sum can join a group if its summands have the same loops, and if it adds elements that members
-//! compute, or shares at least half of its operations and all of its operands with them. The loops
-//! then run in the order in which the sum adds its elements.
+//! A sum can join a group if the loops of both can be split into the same loops, and if it adds
+//! elements that members compute, or shares at least half of its operations and all of its operands
+//! with them. The loops then run in the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -40,7 +41,7 @@ pub(super) struct MapGroup {
     /// The number of positions.
     pub(super) len: usize,
     pub(super) operands: Vec<GroupOperand>,
-    /// The numbers of the operands with each [key](GroupOperand::key).
+    /// The indices of the operands with each [key](GroupOperand::key).
     numbers: BTreeMap<(u64, isize), SmallVec<[usize; 1]>>,
     program: MergedPrograms,
     /// The maps, and the registers of their results, converted to the element types.
@@ -89,7 +90,7 @@ impl GroupOperand {
         (source, self.offset)
     }
 
-    /// Splits the loops `from`, so that the strides are along loops of these `sizes`.
+    /// Splits loops of the sizes `from` into loops of the sizes `sizes`, with strides for these.
     fn split(&mut self, from: &[usize], sizes: &[usize]) {
         let mut strides = Vec::with_capacity(sizes.len());
         let mut rest = sizes.iter();
@@ -262,8 +263,8 @@ impl Grouping<'_> {
             let part = MapPart { program: &field.program, operands: operands.clone(), is_whole: true };
             let value = group.append(&part, &sizes, &merged);
             let shared = operations.saturating_sub(group.program.operations() - known.0);
-            // A later group keeps the operands of the sum in memory for longer, unless it reads
-            // them anyway.
+            // In a group that runs later, the operands of the sum stay in memory for longer, unless
+            // the group reads them anyway.
             let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
             if is_worthwhile && (to <= at || group.operands.len() == known.1) {
                 group.sum = Some(Box::new(GroupSum { node: Arc::clone(node), value, order }));
@@ -309,8 +310,8 @@ impl Grouping<'_> {
             {
                 return Some((at, sizes));
             }
-            // If a large result were computed before another large one, it would stay allocated for
-            // longer.
+            // If the map joined a group before this unit, and both have large results, the map's
+            // result would stay allocated for longer.
             if !node.is_small() && self.largest[at] > node.bytes() / 4 {
                 return None;
             }

@@ -176,7 +176,7 @@ impl Prepared {
             ValuePlace::Constant(held) => Arc::clone(held),
         };
         let outputs = self.outputs.iter().map(value).collect();
-        // Memory of the caller that was not used is released, not kept for later calls.
+        // Unused memory from the caller is released, not kept for later calls.
         self.outputs.iter().filter_map(|own| own.cell).for_each(|cell| call.cells[cell] = None);
         self.memories.keep(call);
         Ok(outputs)
@@ -251,8 +251,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. The call itself no longer holds values that are not read later and
-    /// have no cell, so the rule may overwrite them if nothing else holds them.
+    /// The operands of a rule. Drops values that are not read later and have no cell from the call,
+    /// so that the rule may overwrite them if nothing else holds them.
     fn operands_of(
         &self,
         rule: &dyn Rule,
