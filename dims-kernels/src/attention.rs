@@ -293,7 +293,7 @@ impl<T: Real> QueryBlocks<'_, T> {
                 if let Allowed::Some { from, to } = allowed {
                     assert!(
                         from < to && to <= width,
-                        "the range of keys that count is not empty and lies within the tile"
+                        "the range of allowed keys is not empty and lies within the tile"
                     );
                     for row in 0..rows {
                         scratch.allowed.copy_within(row * width + from..row * width + to, row * (to - from));
