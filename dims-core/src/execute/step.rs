@@ -14,13 +14,13 @@ use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::loops::axes::Sizes;
 use kernels::loops::steps::{PlanStep, aside, note, ran};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
+use kernels::step::moves::RowRun;
 use kernels::step::{AnyBuffer, Executed, Step, StepKind};
 
 /// Runs a step. Its source location is the caller's.
@@ -126,20 +126,20 @@ impl<T: Element> RowBlocks<T> {
         result
     }
 
-    /// Collects `rows`, one for each of the `len` rows of a block of the result. All blocks have the
-    /// same rows. Returns an error if the table does not fit into memory.
-    pub(crate) fn table<S: Dims, R: Rank, X>(
+    /// Collects the sources of the `len` rows of a block of the result. All blocks have the same.
+    /// Returns an error if they do not fit into memory.
+    pub(crate) fn runs<S: Dims, R: Rank>(
         &mut self,
         len: usize,
-        rows: impl ExactSizeIterator<Item = X>,
-    ) -> Result<Arc<[X]>, DimError> {
-        let mut table = Vec::new();
-        if table.try_reserve_exact(rows.len()).is_err() {
+        rows: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<Vec<RowRun>, DimError> {
+        let mut runs = Vec::new();
+        if runs.try_reserve_exact(rows.len().div_ceil(2)).is_err() {
             self.sizes[self.at] = len;
             return Err(self.too_large::<S, R>());
         }
-        table.extend(rows);
-        Ok(table.into())
+        RowRun::extend(&mut runs, rows);
+        Ok(runs)
     }
 
     #[cold]

@@ -19,7 +19,7 @@ use crate::types::dim::Dim;
 use crate::types::set::Dims;
 use alloc::vec::Vec;
 use kernels::scalar::Ordered;
-use kernels::step::moves::MoveRows;
+use kernels::step::moves::{MoveRows, RowRun};
 use kernels::step::sorting::ascending;
 
 /// Sets the size of the dim, which must not have one yet.
@@ -81,7 +81,7 @@ where
         outer: 1,
         size: lines.data.len(),
         inner: 1,
-        sources: first.into_iter().map(Some).collect(),
+        sources: RowRun::of(first).into(),
         fill: T::default(),
     };
     let values = lines.execute(&kind)?.next::<T>();

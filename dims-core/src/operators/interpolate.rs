@@ -1,16 +1,14 @@
 //! Resizing dims by interpolation: `interpolate`.
 
 use crate::error::DimError;
-use crate::execute::reduce::TensorOf;
+use crate::execute::step::RowBlocks;
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::{Binary, Expr};
-use crate::operators::rearranged::{one_by_one, rearranged_in_turn};
+use crate::operators::rearranged::{OneByOne, moved_by};
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
-use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
-use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use alloc::vec::Vec;
@@ -110,57 +108,73 @@ fn cubic_weight(distance: f64) -> f64 {
     }
 }
 
-/// See [`interpolate`](crate::operators::shift::Rearranging::interpolate).
-#[track_caller]
-pub(super) fn interpolated<A: Computable<Elem: Real>, D: DimList>(
-    tensor: A,
-    dims: &D,
-    sizes: &PerDim,
-    by: Interpolation,
-) -> Result<TensorOf<A>, DimError> {
-    sizes.check("size", D::KEYS.as_slice().len())?;
-    one_by_one(tensor, dims, |tensor, dim, at| resized(tensor, dim, sizes.at(at), by))
+/// `interpolate`: see [`Rearranging`](crate::operators::shift::Rearranging::interpolate).
+pub(super) struct Interpolate {
+    pub(super) sizes: PerDim,
+    pub(super) by: Interpolation,
 }
 
-/// The tensor, interpolated to `len` elements along one of the dims of [`one_by_one`].
-#[track_caller]
-fn resized<T: Real, S: Dims, R: Rank>(
-    tensor: &Named<T, S, R>,
-    dim: DimInfo<'_>,
-    len: usize,
-    by: Interpolation,
-) -> Result<Named<T, S, R>, DimError> {
-    let shape = tensor.unchecked_shape()?;
-    let axis = position(&shape, dim);
-    let size = shape.size(axis);
-    if size == 0 && len > 0 {
-        let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
-        return Err(DimError::Shape { what });
-    }
-    // One tap for all elements, times its weights.
-    let tap = |tap: usize| -> Result<_, DimError> {
-        let from = |size: usize| {
-            move |at: usize| Some(by.taps(at, size, len)[tap].0.clamp(0, size as isize - 1) as usize)
-        };
-        let moved = rearranged_in_turn(tensor, dim, |_| Ok(len), from, T::ZERO)?;
-        let weight = |at: usize| {
-            T::from(by.taps(at, size, len)[tap].1).expect("an `f64` can be rounded to any float type")
-        };
-        let mut sizes = shape.sizes().to_vec();
-        sizes[axis] = len;
-        let weights = Evaluated::<T, S, R>::along((0..len).map(weight).collect::<Vec<_>>(), axis, &sizes);
-        Ok(Binary { op: ops::Mul, a: moved.expr, b: weights })
-    };
-    let pair = |first: usize| -> Result<_, DimError> {
-        Ok(Binary { op: ops::Add, a: tap(first)?, b: tap(first + 1)? })
-    };
-    match by.curve {
-        Curve::Linear => computed(pair(0)?),
-        Curve::Cubic => computed(Binary { op: ops::Add, a: pair(0)?, b: pair(2)? }),
+impl<T: Real> OneByOne<T> for Interpolate {
+    #[track_caller]
+    fn resized<S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        at: usize,
+    ) -> Result<Named<T, S, R>, DimError> {
+        let len = self.sizes.at(at);
+        let shape = tensor.unchecked_shape()?;
+        if shape.size(position(&shape, dim)) == 0 && len > 0 {
+            let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
+            return Err(DimError::Shape { what });
+        }
+        match self.by.curve {
+            Curve::Linear => computed(self.taps(tensor, dim, len, [0, 1])?),
+            Curve::Cubic => {
+                let [a, b] = [self.taps(tensor, dim, len, [0, 1])?, self.taps(tensor, dim, len, [2, 3])?];
+                computed(Binary { op: ops::Add, a, b })
+            }
+        }
     }
 }
 
-/// Evaluates an expression of the tensors in [`resized`].
+impl Interpolate {
+    /// The sum of two taps for all elements.
+    #[track_caller]
+    fn taps<T: Real, S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        len: usize,
+        [first, second]: [usize; 2],
+    ) -> Result<impl Expr<Elem = T>, DimError> {
+        let (a, b) = (self.tap(tensor, dim, len, first)?, self.tap(tensor, dim, len, second)?);
+        Ok(Binary { op: ops::Add, a, b })
+    }
+
+    /// One tap for all elements, times its weights.
+    #[track_caller]
+    fn tap<T: Real, S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        len: usize,
+        tap: usize,
+    ) -> Result<impl Expr<Elem = T>, DimError> {
+        let blocks = RowBlocks::one_of_several(tensor, dim)?;
+        let size = blocks.size();
+        let taps = |to: usize| self.by.taps(to, size, len)[tap];
+        let from = |to: usize| taps(to).0.clamp(0, size as isize - 1) as usize;
+        let moved: Named<T, S, R> = moved_by(blocks, dim, len, from)?;
+        let weight = |to: usize| T::from(taps(to).1).expect("an `f64` can be rounded to any float type");
+        let shape = moved.unchecked_shape()?;
+        let weights: Vec<T> = (0..len).map(weight).collect();
+        let b = Evaluated::<T, S, R>::along(weights, position(&shape, dim), shape.sizes());
+        Ok(Binary { op: ops::Mul, a: moved.expr, b })
+    }
+}
+
+/// Evaluates an expression of the tensors in [`Interpolate::resized`](OneByOne::resized).
 #[track_caller]
 fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
     let sum: Named<T, S, R, E> = Named::from_expr(expr);

@@ -9,47 +9,38 @@ use crate::types::brand::DimInfo;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
+use alloc::sync::Arc;
 use core::panic::Location;
 use kernels::scalar::Element;
-use kernels::step::moves::{MoveRows, REARRANGEMENT};
+use kernels::step::moves::{MoveRows, REARRANGEMENT, RowRun};
+use smallvec::SmallVec;
 
-/// Changes the size of a tensor along a dim from `size` to `len(size)`. The new element at `at` is
-/// the old one at `from(size)(at)`, or `fill` if that is `None`.
+/// Moves rows, such that the dim has the size `len`. `runs` has the old rows from which the rows of
+/// each new block come; `fill` is the value of those without one.
 #[track_caller]
-pub(super) fn rearranged<A: Computable, F: Fn(usize) -> Option<usize>>(
-    tensor: A,
-    dim: DimInfo<'_>,
-    len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl FnOnce(usize) -> F,
-    fill: A::Elem,
-) -> Result<TensorOf<A>, DimError> {
-    moved(RowBlocks::of(tensor, dim)?, dim, len, from, fill)
-}
-
-/// Like [`rearranged`], for one of the dims of [`one_by_one`].
-#[track_caller]
-pub(super) fn rearranged_in_turn<T: Element, S: Dims, R: Rank, F: Fn(usize) -> Option<usize>>(
-    tensor: &Named<T, S, R>,
-    dim: DimInfo<'_>,
-    len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl FnOnce(usize) -> F,
-    fill: T,
-) -> Result<Named<T, S, R>, DimError> {
-    moved(RowBlocks::one_of_several(tensor, dim)?, dim, len, from, fill)
-}
-
-#[track_caller]
-fn moved<T: Element, S: Dims, R: Rank, F: Fn(usize) -> Option<usize>>(
+pub(super) fn moved<T: Element, S: Dims, R: Rank>(
     blocks: RowBlocks<T>,
     dim: DimInfo<'_>,
-    len: impl FnOnce(usize) -> Result<usize, DimError>,
-    from: impl FnOnce(usize) -> F,
+    len: usize,
+    runs: &[RowRun],
     fill: T,
 ) -> Result<Named<T, S, R>, DimError> {
-    let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
-    let len = len(size)?;
-    let rows = if outer * inner == 0 { 0 } else { len };
-    rows_moved(blocks, dim, len, [outer, size, inner], (0..rows).map(from(size)), fill)
+    let sizes = [blocks.outer(), blocks.size(), blocks.inner()];
+    moved_as(blocks, dim, len, sizes, runs, fill)
+}
+
+/// Moves rows, such that the dim has the size `len`. The new row `at` is the old row `from(at)`.
+#[track_caller]
+pub(super) fn moved_by<T: Element, S: Dims, R: Rank>(
+    mut blocks: RowBlocks<T>,
+    dim: DimInfo<'_>,
+    len: usize,
+    from: impl Fn(usize) -> usize,
+) -> Result<Named<T, S, R>, DimError> {
+    blocks.check_volume::<S, R>(len)?;
+    let rows = if blocks.outer() * blocks.inner() == 0 { 0 } else { len };
+    let runs = blocks.runs::<S, R>(len, (0..rows).map(from))?;
+    moved(blocks, dim, len, &runs, T::default())
 }
 
 /// Repeats the elements along a dim `times` times: all in turn or, if `each`, each before the next.
@@ -67,51 +58,53 @@ pub(super) fn repeated<A: Computable>(
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {size}, {times} times", dim.name) })?;
     // What is repeated counts as one row: all elements along the dim, or one of them.
     let (outer, inner) = if each { (outer * size, inner) } else { (outer, size * inner) };
-    let rows = if outer * inner == 0 { 0 } else { times };
-    let sources = (0..rows).map(|_| Some(0));
-    rows_moved(blocks, dim, len, [outer, 1, inner], sources, A::Elem::default())
+    moved_as(blocks, dim, len, [outer, 1, inner], &[RowRun::new(0, times, 0)], A::Elem::default())
 }
 
-/// Moves rows, such that the dim has the size `len`. There are `outer` blocks of `size` rows of
-/// `inner` elements. `sources` has the old row for each row of a new block.
+/// Moves rows of `outer` blocks of `size` rows of `inner` elements.
 #[track_caller]
-fn rows_moved<T: Element, S: Dims, R: Rank>(
+fn moved_as<T: Element, S: Dims, R: Rank>(
     mut blocks: RowBlocks<T>,
     dim: DimInfo<'_>,
     len: usize,
     [outer, size, inner]: [usize; 3],
-    sources: impl ExactSizeIterator<Item = Option<usize>>,
+    runs: &[RowRun],
     fill: T,
 ) -> Result<Named<T, S, R>, DimError> {
     dim.resized().unify(len, None)?;
     blocks.check_volume::<S, R>(len)?;
-    let sources = blocks.table::<S, R, _>(len, sources)?;
+    let sources = if outer * inner == 0 { Arc::default() } else { runs.into() };
     blocks.execute(&MoveRows { name: REARRANGEMENT, outer, size, inner, sources, fill }, len)
 }
 
-/// Changes the sizes of dims one after the other. `resized` gets the tensor so far, the dim, and its
-/// position among `dims`. Only the result must have the same size for a dim and its prime.
+/// An operator that changes the sizes of dims one after the other.
+pub(super) trait OneByOne<T> {
+    /// The tensor with another size along `dim`, the dim at the position `at` of the operator's
+    /// dims.
+    #[track_caller]
+    fn resized<S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        at: usize,
+    ) -> Result<Named<T, S, R>, DimError>;
+}
+
+/// Applies an operator along each dim. Only the result must have the same size for a dim and its
+/// prime.
 #[track_caller]
 pub(super) fn one_by_one<A: Computable>(
     tensor: A,
     dims: &impl DimList,
-    mut resized: impl FnMut(&TensorOf<A>, DimInfo<'_>, usize) -> Result<TensorOf<A>, DimError>,
+    by: &impl OneByOne<A::Elem>,
 ) -> Result<TensorOf<A>, DimError> {
     let mut tensor = eval(tensor)?;
-    let (mut at, mut failed) = (0, None);
-    dims.each(|dim| {
-        if failed.is_none() {
-            match resized(&tensor, dim, at) {
-                Ok(next) => tensor = next,
-                Err(error) => failed = Some(error),
-            }
-        }
-        at += 1;
-    });
-    if let Some(error) = failed {
-        return Err(error);
+    // Steps run in a loop, because those of a closure would have a location in this file.
+    let mut all: SmallVec<[DimInfo<'_>; 4]> = SmallVec::new();
+    dims.each(|dim| all.push(dim));
+    for (at, dim) in all.into_iter().enumerate() {
+        tensor = by.resized(&tensor, dim, at)?;
     }
-    // (Inside the closure, `Location::caller` would return a line of this file.)
     let result: TensorOf<A> = Named::from_expr(tensor.expr.with_origin(Some(Location::caller())));
     result.unified_shape()?;
     Ok(result)

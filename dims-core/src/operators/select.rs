@@ -26,7 +26,7 @@ use core::any::TypeId;
 use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::{CastTo, Element, IndexInt, Num, Ordered};
-use kernels::step::moves::MoveRows;
+use kernels::step::moves::{MoveRows, RowRun};
 use kernels::step::sorting::ascending;
 
 /// The result of [`take`](Selecting::take) from a tensor `A` with the index `I`. It has the dims of
@@ -305,7 +305,7 @@ pub trait Selecting: Computable {
             outer: lines.count(),
             size: lines.len(),
             inner: 1,
-            sources: found.iter().copied().map(Some).collect(),
+            sources: RowRun::of(found.iter().copied()).into(),
             fill: Self::Elem::default(),
         };
         let out = lines.execute(&kind)?.next::<Self::Elem>();

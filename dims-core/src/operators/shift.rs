@@ -4,20 +4,24 @@
 use crate::error::DimError;
 use crate::execute::place::added_up;
 use crate::execute::reduce::TensorOf;
+use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
-use crate::operators::interpolate::{Interpolation, interpolated};
-use crate::operators::rearranged::{one_by_one, rearranged, rearranged_in_turn, repeated};
+use crate::operators::interpolate::{Interpolate, Interpolation};
+use crate::operators::rearranged::{OneByOne, moved, moved_by, one_by_one, repeated};
 use crate::operators::restructure::Remapped;
 use crate::operators::window::{PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, checked};
+use crate::types::brand::DimInfo;
 use crate::types::dim::DimRef;
+use crate::types::rank::Rank;
 use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::Resizable;
 use core::panic::Location;
-use kernels::scalar::{Num, Real};
+use kernels::scalar::{Element, Num, Real};
+use kernels::step::moves::RowRun;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
@@ -35,20 +39,96 @@ pub enum Pad<T> {
     Circular,
 }
 
-/// The source position of an element of a padded line, or `None` if it is the constant. `at` is
-/// relative to the first of the `size` elements that are not padding.
-#[track_caller]
-fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
-    let last = size as isize - 1;
-    match pad {
-        Pad::Constant(_) => (0..=last).contains(&at).then_some(at as usize),
-        Pad::Replicate => Some(at.clamp(0, last) as usize),
-        Pad::Circular => Some(at.rem_euclid(size as isize) as usize),
-        Pad::Reflect if last == 0 => Some(0),
-        Pad::Reflect => {
-            let at = at.rem_euclid(2 * last);
-            Some(at.min(2 * last - at) as usize)
+impl<T> Pad<T> {
+    /// The source of an element of a padded line. `at` is relative to the first of the `size`
+    /// elements that are not padding.
+    fn source(&self, at: isize, size: usize) -> usize {
+        let last = size as isize - 1;
+        match self {
+            Pad::Constant(_) => unreachable!("a constant has no source"),
+            Pad::Replicate => at.clamp(0, last) as usize,
+            Pad::Circular => at.rem_euclid(size as isize) as usize,
+            Pad::Reflect if last == 0 => 0,
+            Pad::Reflect => {
+                let at = at.rem_euclid(2 * last);
+                at.min(2 * last - at) as usize
+            }
         }
+    }
+
+    /// The sources of a padded line, if there are three runs of them. The second run are the `size`
+    /// elements that are not padding.
+    fn runs(&self, size: usize, before: usize, after: usize) -> Option<[RowRun; 3]> {
+        let most = before.max(after);
+        let (start, end) = match self {
+            Pad::Replicate => (RowRun::new(0, before, 0), RowRun::new(size.saturating_sub(1), after, 0)),
+            Pad::Circular if most <= size => {
+                (RowRun::new(size - before, before, 1), RowRun::new(0, after, 1))
+            }
+            Pad::Reflect if most < size => {
+                (RowRun::new(before, before, -1), RowRun::new(size.saturating_sub(2), after, -1))
+            }
+            _ => return None,
+        };
+        Some([start, RowRun::new(0, size, 1), end])
+    }
+}
+
+/// The size of a padded dim.
+fn padded(dim: DimInfo<'_>, size: usize, before: usize, after: usize) -> Result<usize, DimError> {
+    let len = size.checked_add(before).and_then(|size| size.checked_add(after));
+    len.filter(|&len| len <= isize::MAX as usize)
+        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` and its padding", dim.name) })
+}
+
+/// [`pad`](Rearranging::pad) without a constant.
+struct PadWithElements<T> {
+    before: usize,
+    after: usize,
+    pad: Pad<T>,
+}
+
+impl<T: Element> OneByOne<T> for PadWithElements<T> {
+    #[track_caller]
+    fn resized<S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        _: usize,
+    ) -> Result<Named<T, S, R>, DimError> {
+        let &PadWithElements { before, after, ref pad } = self;
+        let blocks = RowBlocks::one_of_several(tensor, dim)?;
+        let size = blocks.size();
+        if size == 0 && (before > 0 || after > 0) {
+            let what = format!("no elements to pad dim `{}` of size 0 with", dim.name);
+            return Err(DimError::Shape { what });
+        }
+        let len = padded(dim, size, before, after)?;
+        match pad.runs(size, before, after) {
+            Some(runs) => moved(blocks, dim, len, &runs, T::default()),
+            None => moved_by(blocks, dim, len, |to| pad.source(to as isize - before as isize, size)),
+        }
+    }
+}
+
+/// [`interpolate_nearest`](Rearranging::interpolate_nearest) to these sizes.
+struct InterpolateNearest(PerDim);
+
+impl<T: Element> OneByOne<T> for InterpolateNearest {
+    #[track_caller]
+    fn resized<S: Dims, R: Rank>(
+        &self,
+        tensor: &Named<T, S, R>,
+        dim: DimInfo<'_>,
+        at: usize,
+    ) -> Result<Named<T, S, R>, DimError> {
+        let (blocks, len) = (RowBlocks::one_of_several(tensor, dim)?, self.0.at(at));
+        let size = blocks.size();
+        if size == 0 && len > 0 {
+            let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
+            return Err(DimError::Shape { what });
+        }
+        moved_by(blocks, dim, len, |to| (to as u128 * size as u128 / len as u128) as usize)
     }
 }
 
@@ -105,11 +185,12 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let from = |size: usize| {
-            let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
-            move |at: usize| Some(if at < back { at + size - back } else { at - back })
-        };
-        rearranged(self, dim.info(), Ok, from, Default::default())
+        let dim = dim.info();
+        let blocks = RowBlocks::of(self, dim)?;
+        let size = blocks.size();
+        let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
+        let runs = [RowRun::new(size - back, back, 1), RowRun::new(0, size - back, 1)];
+        moved(blocks, dim, size, &runs, Default::default())
     }
 
     /// Moves the elements along a dim: `out[i] = x[i - by]`, or `fill` where `i - by` is out of
@@ -124,12 +205,16 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable,
     {
-        let from = |size: usize| {
-            move |at: usize| {
-                (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
-            }
+        let dim = dim.info();
+        let blocks = RowBlocks::of(self, dim)?;
+        let size = blocks.size();
+        let filled = by.unsigned_abs().min(size);
+        let runs = if by >= 0 {
+            [RowRun::filled(filled), RowRun::new(0, size - filled, 1)]
+        } else {
+            [RowRun::new(filled, size - filled, 1), RowRun::filled(filled)]
         };
-        rearranged(self, dim.info(), Ok, from, fill)
+        moved(blocks, dim, size, &runs, fill)
     }
 
     /// Adds `before` elements at the start and `after` at the end of each dim. [`Pad`] lists the
@@ -147,17 +232,12 @@ pub trait Rearranging: AsTensor {
     {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        let longer = |dim: &'static str, size: usize| {
-            let len = size.checked_add(before).and_then(|size| size.checked_add(after));
-            len.filter(|&len| len <= isize::MAX as usize)
-                .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{dim}` and its padding") })
-        };
         if let Pad::Constant(fill) = pad {
             let mut placings: SmallVec<[Placing; 4]> = SmallVec::new();
             let mut failed = None;
             dims.each(|dim| {
                 let size = shape.size(position(&shape, dim));
-                let len = longer(dim.name, size);
+                let len = padded(dim, size, before, after);
                 match len.and_then(|len| dim.resized().unify(len, None).map(|()| len)) {
                     Ok(len) => placings.push(Placing { dim: dim.key(), len, start: before, step: 1 }),
                     Err(error) => {
@@ -170,17 +250,7 @@ pub trait Rearranging: AsTensor {
                 None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
             };
         }
-        one_by_one(tensor, &dims, |tensor, dim, _| {
-            let len = |size: usize| match size {
-                0 if before > 0 || after > 0 => {
-                    let what = format!("no elements to pad dim `{}` of size 0 with", dim.name);
-                    Err(DimError::Shape { what })
-                }
-                size => longer(dim.name, size),
-            };
-            let from = |size: usize| move |at: usize| padded(at as isize - before as isize, size, &pad);
-            rearranged_in_turn(tensor, dim, len, from, Default::default())
-        })
+        one_by_one(tensor, &dims, &PadWithElements { before, after, pad })
     }
 
     /// Repeats the tensor `times` times along a dim: `out[i] = x[i mod n]`, like NumPy's `tile`.
@@ -224,18 +294,7 @@ pub trait Rearranging: AsTensor {
     {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
-        one_by_one(self, &dims, |tensor, dim, at| {
-            let wanted = sizes.at(at);
-            let len = |size: usize| match size {
-                0 if wanted > 0 => Err(DimError::Shape {
-                    what: format!("no elements to interpolate along dim `{}` of size 0", dim.name),
-                }),
-                _ => Ok(wanted),
-            };
-            let from =
-                |size: usize| move |at: usize| Some((at as u128 * size as u128 / wanted as u128) as usize);
-            rearranged_in_turn(tensor, dim, len, from, Default::default())
-        })
+        one_by_one(self, &dims, &InterpolateNearest(sizes))
     }
 
     /// Resizes dims, computing each element from those near its position, as [`Interpolation`]
@@ -266,7 +325,9 @@ pub trait Rearranging: AsTensor {
     where
         Self: Computable<Elem: Real>,
     {
-        interpolated(self, &dims, &sizes.into(), by)
+        let sizes = sizes.into();
+        sizes.check("size", D::KEYS.as_slice().len())?;
+        one_by_one(self, &dims, &Interpolate { sizes, by })
     }
 
     /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`. `dim` is `i`, and `window`

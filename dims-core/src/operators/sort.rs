@@ -3,7 +3,8 @@
 use crate::error::DimError;
 use crate::execute::lines::Lines;
 use crate::execute::reduce::{Reduced, TensorOf};
-use crate::operators::rearranged::rearranged;
+use crate::execute::step::RowBlocks;
+use crate::operators::rearranged::moved;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use crate::types::brand::DimInfo;
@@ -14,6 +15,7 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use kernels::scalar::{Ordered, Real};
 use kernels::step::Executed;
+use kernels::step::moves::RowRun;
 use kernels::step::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
 use twins::panicking_twin;
 
@@ -117,7 +119,7 @@ where
 
 #[track_caller]
 fn first<A: Computable>(tensor: A, dim: DimInfo<'_>, k: usize) -> Result<TensorOf<A>, DimError> {
-    rearranged(tensor, dim, |_| Ok(k), |_| Some, Default::default())
+    moved(RowBlocks::of(tensor, dim)?, dim, k, &[RowRun::new(0, k, 1)], Default::default())
 }
 
 /// Sorting and order statistics along dims. All operations run immediately.

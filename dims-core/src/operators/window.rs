@@ -397,7 +397,7 @@ impl DimList for WindowPositions {
     const KEYS: &'static Keys = &<Rest<Inside> as SetElement>::KEYS;
     const GIVES_SIZE: bool = false;
 
-    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+    fn each<'a>(&'a self, _: impl FnMut(DimInfo<'a>)) {}
 }
 
 impl WindowPositions {

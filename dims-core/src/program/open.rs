@@ -311,7 +311,7 @@ fn opened(
     found.map_err(|BakedIn(step)| {
         let what = match step.and_then(|step| listing.steps.get(step)) {
             Some(step) if step.operation.starts_with(REARRANGEMENT) => format!(
-                "{} depends on the size of {} in a way that programs cannot track. It moves elements, as `roll`, `shift`, `interpolate` and padding with elements do: join slices with `concat`, or record for one size",
+                "{} depends on the size of {} in a way that programs cannot track, as `interpolate` does, and padding along several such dims: record for one size",
                 named(step),
                 names()
             ),

@@ -429,7 +429,7 @@ pub trait DimList {
 
     /// Calls `visit` with each dim in order.
     #[doc(hidden)]
-    fn each(&self, visit: impl FnMut(DimInfo<'_>));
+    fn each<'a>(&'a self, visit: impl FnMut(DimInfo<'a>));
 }
 
 #[diagnostic::do_not_recommend]
@@ -441,7 +441,7 @@ impl<D: DimRef> DimList for D {
     const GIVES_SIZE: bool = D::GIVES_SIZE;
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+    fn each<'a>(&'a self, mut visit: impl FnMut(DimInfo<'a>)) {
         visit(self.info());
     }
 }
@@ -457,7 +457,7 @@ macro_rules! lists {
             const GIVES_SIZE: bool = false $(|| $d::GIVES_SIZE)*;
 
             #[cfg_attr(not(unoptimized), inline(always))]
-            fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+            fn each<'a>(&'a self, mut visit: impl FnMut(DimInfo<'a>)) {
                 $(visit(self.$n.info());)*
             }
         }
@@ -475,7 +475,7 @@ impl DimList for () {
     const GIVES_SIZE: bool = false;
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+    fn each<'a>(&'a self, _: impl FnMut(DimInfo<'a>)) {}
 }
 
 /// A tuple of dims that stand for one axis each. Within the list of axes, a plain tuple splits one
@@ -509,7 +509,7 @@ impl<L: DimList> DimList for Each<L> {
     const GIVES_SIZE: bool = L::GIVES_SIZE;
 
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn each(&self, visit: impl FnMut(DimInfo<'_>)) {
+    fn each<'a>(&'a self, visit: impl FnMut(DimInfo<'a>)) {
         self.0.each(visit);
     }
 }
@@ -524,7 +524,7 @@ impl<C: DimList, K: DimList> DimList for JoinedKeys<C, K> {
     const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);
     const GIVES_SIZE: bool = false;
 
-    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+    fn each<'a>(&'a self, _: impl FnMut(DimInfo<'a>)) {}
 }
 
 /// The anchor of a local dim's lifetime. Only for `dims!`.

@@ -40,7 +40,7 @@ impl Executed {
 }
 
 /// Runs a step: chooses the number of threads, computes the results, adds the step to the plan, and
-/// records it if a program knows an operand.
+/// records it if an operand is part of a program.
 #[track_caller]
 pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, Error> {
     execute_at(step, operands, Some(Location::caller()))

@@ -14,18 +14,87 @@ use crate::scalar::Element;
 #[cfg(feature = "std")]
 use crate::trace::{Field, Node, Part, StridedPlace, Table};
 use alloc::sync::Arc;
-#[cfg(feature = "std")]
+use alloc::vec;
 use alloc::vec::Vec;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// The name of moves in plans, except those with names of their own.
 pub const REARRANGEMENT: &str = "rearrangement";
 
-/// Elements moved along an axis: for each block, `out[at] = x[sources[at]]`, or `fill` where there
-/// is no source.
+/// Consecutive rows: `first`, `first + step`, .. or, without `first`, filled rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct RowRun {
+    /// The number of rows.
+    pub count: usize,
+    /// The first row, if they are not filled.
+    pub first: Option<usize>,
+    /// The difference between a row and the next.
+    pub step: isize,
+}
+
+impl RowRun {
+    /// `count` rows from `first` on, each `step` rows after the one before.
+    pub const fn new(first: usize, count: usize, step: isize) -> Self {
+        RowRun { count, first: Some(first), step }
+    }
+
+    /// `count` filled rows.
+    pub const fn filled(count: usize) -> Self {
+        RowRun { count, first: None, step: 0 }
+    }
+
+    /// Splits rows into runs.
+    pub fn of(rows: impl IntoIterator<Item = usize>) -> Vec<RowRun> {
+        let mut all = Vec::new();
+        RowRun::extend(&mut all, rows);
+        all
+    }
+
+    /// Like [`of`](RowRun::of), but adds the runs to `all`. There are at most half as many runs as rows,
+    /// rounded up.
+    pub fn extend(all: &mut Vec<RowRun>, rows: impl IntoIterator<Item = usize>) {
+        let mut last: Option<RowRun> = None;
+        for row in rows {
+            match last.and_then(|run| run.with(row)) {
+                Some(longer) => last = Some(longer),
+                None => all.extend(last.replace(RowRun::new(row, 1, 1))),
+            }
+        }
+        all.extend(last);
+    }
+
+    /// The run and this row, if it is the next one.
+    fn with(self, row: usize) -> Option<RowRun> {
+        let step = (row as isize).wrapping_sub(self.first? as isize);
+        let is_next = self.count == 1 || step == self.step.wrapping_mul(self.count as isize);
+        let step = if self.count == 1 { step } else { self.step };
+        is_next.then_some(RowRun { count: self.count + 1, step, ..self })
+    }
+
+    /// The rows of the run. `None` stands for a filled row.
+    pub fn rows(self) -> impl Iterator<Item = Option<usize>> + Clone {
+        (0..self.count)
+            .map(move |at| Some(self.first?.wrapping_add_signed(self.step.wrapping_mul(at as isize))))
+    }
+
+    /// Whether all rows are among `size` rows, and the step is at most `size`.
+    pub(crate) fn is_within(self, size: usize) -> bool {
+        if self.step.unsigned_abs() > size.max(1) {
+            return false;
+        }
+        let Some(first) = self.first else { return true };
+        crate::memory::axes::is_within(size, first as i128, [(self.count, self.step)])
+    }
+}
+
+/// Elements moved along an axis: the rows of each block of the result are rows of the operand's
+/// block, or have the value `fill`.
 ///
-/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of
-/// `sources.len()` rows.
+/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of as many
+/// rows as `sources` has.
 #[derive(Clone, Debug)]
 pub struct MoveRows<T> {
     /// The name in plans.
@@ -36,8 +105,8 @@ pub struct MoveRows<T> {
     pub size: usize,
     /// The number of elements of a row.
     pub inner: usize,
-    /// For each row of a block of the result: the row of the operand's block that it comes from.
-    pub sources: Arc<[Option<usize>]>,
+    /// The rows of the operand's block that the rows of a block of the result come from.
+    pub sources: Arc<[RowRun]>,
     /// The value of all elements in rows without a source.
     pub fill: T,
 }
@@ -48,12 +117,12 @@ impl<T: Element> StepKind for MoveRows<T> {
     }
 
     fn lines(&self) -> [usize; 2] {
-        [self.outer, self.sources.len() * self.inner]
+        [self.outer, self.len() * self.inner]
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
-        let mut out = InParts::of(self.outer * self.sources.len() * self.inner)?;
-        if !self.sources.is_empty() && self.outer * self.inner > 0 {
+        let mut out = InParts::of(self.outer * self.len() * self.inner)?;
+        if self.outer * self.inner > 0 {
             self.copy(operands.of(0), out.places());
         }
         // SAFETY: the rows of the result are disjoint, and each is written once. If nothing is
@@ -68,10 +137,17 @@ impl<T: Element> StepKind for MoveRows<T> {
 }
 
 impl<T: Element> MoveRows<T> {
+    /// The number of rows of a block of the result.
+    fn len(&self) -> usize {
+        let add = |sum: usize, run: &RowRun| sum.checked_add(run.count);
+        self.sources.iter().try_fold(0, add).expect("the number of rows is a size")
+    }
+
     fn copy(&self, data: &[T], mut out: OutputSlots<'_, T>) {
         let Self { outer, size, inner, ref sources, fill, .. } = *self;
-        let Some(runs) = runs(sources) else {
-            let lines = (0..outer).flat_map(|block| sources.iter().map(move |source| (block, source)));
+        if sources.len() > MOST_RUNS {
+            let rows = sources.iter().flat_map(|run| run.rows());
+            let lines = (0..outer).flat_map(|block| rows.clone().map(move |source| (block, source)));
             let filled = vec![fill; inner];
             for (number, (block, source)) in lines.enumerate() {
                 let line =
@@ -79,9 +155,10 @@ impl<T: Element> MoveRows<T> {
                 out.put(number * inner, line);
             }
             return;
-        };
-        let block = (sources.len() * inner) as isize;
-        for SourceRun { at, count, first, step } in runs {
+        }
+        let block = (self.len() * inner) as isize;
+        let mut at = 0;
+        for &RowRun { count, first, step } in sources.iter().filter(|run| run.count > 0) {
             let mut rows = Rows::new(3);
             rows.push().copy_from_slice(&[block, inner as isize, 1]);
             let (from, strides, offset) = match first {
@@ -103,6 +180,7 @@ impl<T: Element> MoveRows<T> {
             let row = operands.next_row();
             // SAFETY: the nest has the sizes and strides of the axes of the elements.
             unsafe { copy_row(elements, row, out.reborrow(), at * inner, (to.strides, &nest.sizes)) };
+            at += count;
         }
     }
 
@@ -111,29 +189,30 @@ impl<T: Element> MoveRows<T> {
     fn parts(&self, operand: &Field) -> Vec<Part> {
         let Self { outer, size, inner, ref sources, .. } = *self;
         let Some(held) = operand.memory() else { return Vec::new() };
-        let len = sources.len();
-        let pairs: Vec<(usize, usize)> =
-            sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?))).collect();
-        if pairs.is_empty() || outer * inner == 0 {
+        let len = self.len();
+        if outer * inner == 0 {
             return Vec::new();
         }
-        let runs = pair_runs(&pairs);
-        if runs.len() > MOST_RUNS {
+        if sources.len() > MOST_RUNS {
+            let rows = sources.iter().flat_map(|run| run.rows()).enumerate();
+            let pairs: Vec<(usize, usize)> = rows.filter_map(|(at, source)| Some((at, source?))).collect();
             let sizes = [outer, pairs.len(), inner];
             let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, &pairs, of);
             let field = Field::held(&sizes, held, place(size, |pair| pair.1));
             return vec![Part { field, place: place(len, |pair| pair.0) }];
         }
-        let part = |run: &[(usize, usize)]| {
-            let place = |rows: usize, of: fn(&(usize, usize)) -> usize| {
-                let step = if run.len() > 1 { of(&run[1]) as isize - of(&run[0]) as isize } else { 0 };
+        let mut at = 0;
+        let parts = sources.iter().filter_map(|&RowRun { count, first, step }| {
+            let place = |start: usize, rows: usize, step: isize| {
                 let strides = [(rows * inner) as isize, step * inner as isize, 1];
-                StridedPlace::strided((of(&run[0]) * inner) as isize, strides)
+                StridedPlace::strided((start * inner) as isize, strides)
             };
-            let field = Field::held(&[outer, run.len(), inner], held, place(size, |pair| pair.1));
-            Part { field, place: place(len, |pair| pair.0) }
-        };
-        runs.into_iter().map(part).collect()
+            let to = place(at, len, 1);
+            at += count;
+            let from = place(first.filter(|_| count > 0)?, size, step);
+            Some(Part { field: Field::held(&[outer, count, inner], held, from), place: to })
+        });
+        parts.collect()
     }
 }
 
@@ -145,62 +224,6 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
 
 /// Up to this many runs of rows, each run is copied alone, or is a separate part of a sum.
 const MOST_RUNS: usize = 8;
-
-/// Consecutive rows, beginning at `at`. Their sources begin at `first` and change by `step`.
-/// Without `first`, the rows are filled.
-struct SourceRun {
-    at: usize,
-    count: usize,
-    first: Option<usize>,
-    step: isize,
-}
-
-/// Splits the sources into runs. `None` if there are more than [`MOST_RUNS`], because a copy is
-/// planned for each run.
-fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
-    let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
-    for (at, &source) in sources.iter().enumerate() {
-        if let Some(run) = runs.last_mut() {
-            match (run.first, source) {
-                (None, None) => {
-                    run.count += 1;
-                    continue;
-                }
-                (Some(first), Some(source)) => {
-                    let step = source as isize - first as isize;
-                    if run.count == 1 || step == run.step * run.count as isize {
-                        run.step = if run.count == 1 { step } else { run.step };
-                        run.count += 1;
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if runs.len() == MOST_RUNS {
-            return None;
-        }
-        runs.push(SourceRun { at, count: 1, first: source, step: 0 });
-    }
-    Some(runs)
-}
-
-/// Splits pairs of rows into runs in which both numbers change by constant steps.
-#[cfg(feature = "std")]
-fn pair_runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
-    let (mut runs, mut rest) = (Vec::new(), pairs);
-    while !rest.is_empty() {
-        let step = |at: usize| {
-            let ((to, from), (next_to, next_from)) = (rest[at], rest[at + 1]);
-            (next_to.wrapping_sub(to), next_from.wrapping_sub(from))
-        };
-        let end = (1..rest.len()).find(|&at| step(at - 1) != step(0)).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(end);
-        runs.push(run);
-        rest = behind;
-    }
-    runs
-}
 
 /// The place of the rows `of(pair)` of each block, which has `rows` rows. The loops are over
 /// blocks, pairs and elements of a row.
@@ -215,4 +238,27 @@ pub(super) fn looked_up(
     let offsets = pairs.iter().map(|pair| (of(pair) * inner) as isize).collect();
     let table = Some(alloc::boxed::Box::new(Table::new(offsets, sizes, &[1])));
     StridedPlace { table, ..StridedPlace::strided(0, [(rows * inner) as isize, 0, 1]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_have_the_rows(rows in prop::collection::vec(0..4usize, 0..12)) {
+            let runs = RowRun::of(rows.iter().copied());
+            prop_assert!(runs.len() <= rows.len().div_ceil(2) && runs.iter().all(|run| run.is_within(4)));
+            let found: Vec<_> = runs.into_iter().flat_map(RowRun::rows).collect();
+            prop_assert_eq!(found, rows.into_iter().map(Some).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn rows_outside_are_found() {
+        assert!(RowRun::filled(9).is_within(0) && RowRun::new(7, 0, 1).is_within(0));
+        assert!(RowRun::new(3, 4, -1).is_within(4) && !RowRun::new(3, 5, -1).is_within(4));
+        assert!(!RowRun::new(1, 4, 1).is_within(4) && !RowRun::new(0, 1, isize::MIN).is_within(4));
+    }
 }

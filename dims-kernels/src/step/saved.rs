@@ -332,9 +332,10 @@ fn restored_move<T: Element>(saved: &SavedKind, dtype: DType) -> Result<Restored
         unreachable!("the kind was looked up")
     };
     let (outer, size, inner) = (*outer, *size, *inner);
-    check(sources.iter().flatten().all(|&source| source < size), "a row comes from outside the operand")?;
-    let (takes, yields) =
-        (checked_volume([outer, size, inner])?, checked_volume([outer, sources.len(), inner])?);
+    check(sources.iter().all(|run| run.is_within(size)), "a row comes from outside the operand")?;
+    let rows = sources.iter().try_fold(0usize, |sum, run| sum.checked_add(run.count));
+    let rows = rows.ok_or_else(|| refused("there are too many rows"))?;
+    let (takes, yields) = (checked_volume([outer, size, inner])?, checked_volume([outer, rows, inner])?);
     let fill = element_of::<T>(fill)?;
     let kind =
         MoveRows { name: name_of(name)?, outer, size, inner, sources: sources.as_slice().into(), fill };

@@ -363,14 +363,14 @@ impl ReductionRule {
                 field.map([&y, &dy, &mean], |build, z, [y, dy, mean]| {
                     let difference = build.binary(BinaryOpcode::Sub, z, mean);
                     let scale = if root { 1.0 } else { 2.0 };
-                    let scale = if count < ddof {
-                        // For other sizes, the difference may be positive.
+                    let scale = if ddof == 0.0 {
+                        constant(build, z, scale / count)
+                    } else {
+                        // The sign of this difference may depend on sizes that a program leaves open.
                         let (difference, zero) = (constant(build, z, count - ddof), constant(build, z, 0.0));
                         let divisor = build.binary(BinaryOpcode::Maximum, difference, zero);
                         let scale = constant(build, z, scale);
                         build.binary(BinaryOpcode::Div, scale, divisor)
-                    } else {
-                        constant(build, z, scale / (count - ddof))
                     };
                     let slope = build.binary(BinaryOpcode::Mul, difference, scale);
                     let slope = if root { quotient(build, slope, y) } else { slope };

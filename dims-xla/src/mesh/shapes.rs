@@ -4,14 +4,14 @@
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::program::code::RegisterKind;
+use typed_dims_kernels::step::moves::RowRun;
 use typed_dims_kernels::trace::saved::{
     SavedField, SavedInstruction, SavedKind, SavedOperand, SavedPart, SavedPlace, SavedProgramText,
     SavedRule, SavedWork,
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// The maximum number of parts into which a move of rows is rewritten, one for each run of evenly
-/// spaced sources.
+/// The maximum number of parts into which a move of rows is rewritten, one for each run.
 const RUNS: usize = 32;
 
 pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {
@@ -164,8 +164,7 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
     (axes.iter().map(|own| own.size).product::<usize>() == len).then_some(axes)
 }
 
-/// A move of rows along an axis, as parts: one part for each run of rows whose sources are evenly
-/// spaced.
+/// A move of rows along an axis, as parts: one part for each run of rows.
 fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
     let SavedWork::Rule(rule) = work else { return None };
     let SavedRule::Kind {
@@ -184,36 +183,29 @@ fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
         return None;
     }
     let kind: RegisterKind = program.instructions[0].1;
-    let (inner, count) = (*inner as isize, sources.len() as isize);
+    let inner = *inner as isize;
+    let len: usize = sources.iter().map(|run| run.count).sum();
     let mut parts = Vec::new();
     let mut at = 0;
-    while at < sources.len() {
-        let Some(first) = sources[at] else {
-            at += 1;
-            continue;
-        };
-        let next = |own: usize| sources.get(own).copied().flatten().map(|own| own as isize);
-        let step = next(at + 1).map_or(1, |own| own - first as isize);
-        let mut run = 1;
-        while next(at + run) == Some(first as isize + step * run as isize) {
-            run += 1;
+    for &RowRun { count, first, step } in sources.iter() {
+        if let Some(first) = first.filter(|_| count > 0) {
+            let step = if count == 1 { 0 } else { step };
+            let place = |start: usize, rows: usize, step: isize| SavedPlace {
+                offset: start as isize * inner,
+                strides: vec![rows as isize * inner, step * inner, 1],
+                table: None,
+            };
+            let load = SavedProgramText { instructions: vec![(SavedInstruction::Load(0), kind)], result: 0 };
+            parts.push(SavedPart {
+                field: SavedField {
+                    sizes: vec![*outer, count, inner as usize],
+                    operands: vec![SavedOperand { value: Some(*value), place: place(first, *size, step) }],
+                    program: load,
+                },
+                place: place(at, len, if count == 1 { 0 } else { 1 }),
+            });
         }
-        let strides = |row: isize, rows: isize| vec![rows * inner, if run == 1 { 0 } else { row * inner }, 1];
-        let load = SavedProgramText { instructions: vec![(SavedInstruction::Load(0), kind)], result: 0 };
-        let from = SavedPlace {
-            offset: first as isize * inner,
-            strides: strides(step, *size as isize),
-            table: None,
-        };
-        parts.push(SavedPart {
-            field: SavedField {
-                sizes: vec![*outer, run, inner as usize],
-                operands: vec![SavedOperand { value: Some(*value), place: from }],
-                program: load,
-            },
-            place: SavedPlace { offset: at as isize * inner, strides: strides(1, count), table: None },
-        });
-        at += run;
+        at += count;
     }
     (parts.len() <= RUNS).then_some(parts)
 }

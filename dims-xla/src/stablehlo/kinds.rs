@@ -7,6 +7,7 @@ use super::view::Loop;
 use crate::error::XlaError;
 use crate::mesh::jobs::trailing;
 use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::step::moves::RowRun;
 use typed_dims_kernels::trace::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
 /// Streams of the library's random generator.
@@ -213,49 +214,26 @@ impl Lower<'_> {
     }
 
     /// Rows along the middle axis, each from a source or filled.
-    fn moved(&self, rows: &Value, sources: &[Option<usize>], fill: &Value) -> Value {
+    fn moved(&self, rows: &Value, sources: &[RowRun], fill: &Value) -> Value {
         let body = &self.body;
         let (outer, inner) = (rows.shape[0], rows.shape[2]);
-        // Runs of rows that are filled, or whose sources are evenly spaced.
-        let mut runs: Vec<(usize, Option<(usize, isize)>)> = Vec::new();
-        for (at, &source) in sources.iter().enumerate() {
-            if let Some((count, run)) = runs.last_mut() {
-                match (run, source) {
-                    (None, None) => {
-                        *count += 1;
-                        continue;
-                    }
-                    (Some((_, step)), Some(source)) => {
-                        let own = source as isize - sources[at - 1].expect("the run has sources") as isize;
-                        if *count == 1 || own == *step {
-                            *step = own;
-                            *count += 1;
-                            continue;
-                        }
-                    }
-                    _ => {}
+        if (1..=32).contains(&sources.len()) {
+            let part = |&RowRun { count, first, step }: &RowRun| match first.filter(|_| count > 0) {
+                None => body.broadcast(fill, &[outer, count, inner], &[]),
+                Some(first) => {
+                    let size = rows.shape[1] as isize;
+                    let loops = [
+                        Loop { size: outer, stride: size * inner as isize },
+                        Loop { size: count, stride: if count == 1 { 0 } else { step * inner as isize } },
+                        Loop { size: inner, stride: 1 },
+                    ];
+                    body.view(rows, (first * inner) as isize, &loops)
                 }
-            }
-            runs.push((1, source.map(|source| (source, 1))));
-        }
-        if runs.len() <= 32 {
-            let parts: Vec<Value> = runs
-                .iter()
-                .map(|&(count, run)| match run {
-                    None => body.broadcast(fill, &[outer, count, inner], &[]),
-                    Some((first, step)) => {
-                        let size = rows.shape[1] as isize;
-                        let loops = [
-                            Loop { size: outer, stride: size * inner as isize },
-                            Loop { size: count, stride: if count == 1 { 0 } else { step * inner as isize } },
-                            Loop { size: inner, stride: 1 },
-                        ];
-                        body.view(rows, (first * inner) as isize, &loops)
-                    }
-                })
-                .collect();
+            };
+            let parts: Vec<Value> = sources.iter().map(part).collect();
             return body.concat(&parts, 1);
         }
+        let sources: Vec<Option<usize>> = sources.iter().flat_map(|run| run.rows()).collect();
         let numbers = |of: &dyn Fn(Option<usize>) -> i64| -> Vec<u8> {
             sources.iter().flat_map(|&source| of(source).to_le_bytes()).collect()
         };

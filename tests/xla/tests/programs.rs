@@ -371,6 +371,17 @@ fn moments_of_large_numbers_are_the_same() {
     assert_near(&std.to_host().unwrap(), &expected.1, 0.0, "the deviations");
 }
 
+/// A variance of fewer elements than `ddof` has no positive divisor.
+#[test]
+fn variances_are_not_negative() {
+    let Some(pjrt) = plugin(1) else { return };
+    let x: Data = from_vec((Row.of(1), In.of(2)), vec![1.0, 3.0]);
+    let f = |x: &Data| (x.var_with(In, 1.0), x.var_with(In, 3.0));
+    let (one, three) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    assert_eq!(one.to_host().unwrap().order(Row).to_vec(), [2.0]);
+    assert_eq!(three.to_host().unwrap().order(Row).to_vec(), [f32::INFINITY]);
+}
+
 #[derive(Clone, Parameters)]
 struct Pair {
     a: Tensor<f32, (Class, In)>,

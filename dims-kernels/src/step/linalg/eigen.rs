@@ -1,7 +1,7 @@
 //! Complex eigenvalues and eigenvectors of any square matrix of real numbers.
 
 use super::driver::par_of;
-use super::range::{exponent_of, exponent_out_of_range, scale, times_power};
+use super::range::{exponent_over_epsilon, scale, times_power};
 use super::spectral::svd;
 use super::stack::Failure;
 use super::views::by_columns;
@@ -22,7 +22,6 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use faer::Par;
 use num_complex::Complex;
-use num_traits::Float;
 
 /// The eigenvalues of square matrices of real numbers, and their eigenvectors as columns of unit
 /// length. Both are complex, which programs do not support, so the step is neither recorded nor
@@ -101,12 +100,7 @@ fn eig<T: RealMatrixElement>(
     // `faer` replaces the determinant of a 2x2 block if it is less than epsilon times the norm of
     // the matrix. But determinants are products of two elements. So the greatest element becomes
     // about 1 / epsilon or more; then only determinants that do not matter are replaced.
-    let most = a.iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
-    let exponent = match most == T::Part::ZERO {
-        true => 0,
-        false => exponent_of(most) + exponent_of(<T::Part as Float>::epsilon()),
-    };
-    let exponent = if exponent < 0 || exponent_out_of_range(a).is_some() { exponent } else { 0 };
+    let exponent = exponent_over_epsilon(a);
     let scaled = scaled.of(a)?;
     scale(scaled, -exponent);
     let a = &*scaled;

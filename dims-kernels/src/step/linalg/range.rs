@@ -30,7 +30,7 @@ pub(super) fn times_power<T: MatrixElement>(mut value: T, exponent: i64) -> T {
 /// The limits are those of LAPACK: the square root of the least normal number, divided by the
 /// epsilon of the type, and the reciprocal of this quotient.
 pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<Item = &'a T>) -> Option<i64> {
-    let most = a.into_iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()));
+    let most = greatest_size(a);
     let least = Float::sqrt(<T::Part as Float>::min_positive_value());
     let least = Num::div(least, <T::Part as Float>::epsilon());
     if most == T::Part::ZERO || (most >= least && most <= Num::div(T::Part::ONE, least)) {
@@ -38,6 +38,22 @@ pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<I
     }
     // The size of a complex number can be infinite although its parts are not.
     Some(exponent_of(Float::min(most, <T::Part as Float>::max_value())))
+}
+
+/// The exponent of the power of two by which to divide a matrix so that its greatest element is
+/// about `1 / epsilon`. 0 if it is greater than that, but not
+/// [out of range](exponent_out_of_range).
+pub(super) fn exponent_over_epsilon<T: MatrixElement>(a: &[T]) -> i64 {
+    let most = greatest_size(a);
+    if most == T::Part::ZERO {
+        return 0;
+    }
+    let exponent = exponent_of(most) + exponent_of(<T::Part as Float>::epsilon());
+    if exponent < 0 || exponent_out_of_range(a).is_some() { exponent } else { 0 }
+}
+
+fn greatest_size<'a, T: MatrixElement>(a: impl IntoIterator<Item = &'a T>) -> T::Part {
+    a.into_iter().fold(T::Part::ZERO, |most, value| Float::max(most, value.size()))
 }
 
 /// Multiplies all elements by `2^exponent`.

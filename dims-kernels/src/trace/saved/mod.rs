@@ -31,6 +31,7 @@ pub(crate) use write::{RecordingWriter, element_bytes};
 
 use crate::ops::code::{DType, RegisterKind};
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
+use crate::step::moves::RowRun;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -289,7 +290,7 @@ pub enum SavedKind {
         outer: usize,
         size: usize,
         inner: usize,
-        sources: Vec<Option<usize>>,
+        sources: Vec<RowRun>,
         /// One element.
         fill: SavedBytes,
     },

@@ -12,6 +12,7 @@ use crate::ops::code::DType;
 use crate::ops::matrix::MatrixSizes;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
+use crate::step::moves::RowRun;
 use alloc::vec::Vec;
 
 /// A number in saved data.
@@ -88,6 +89,7 @@ structs! {
     SavedReduction: field kept reduced reduction;
     SavedLines: field order lines work;
     SavedOperandPlaces: start sizes strides;
+    RowRun: count first step;
 }
 
 impl SavedRecording {
