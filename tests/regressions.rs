@@ -409,4 +409,7 @@ fn variances_are_not_negative() {
     let x: Tensor<f64, (Left,)> = from_vec(Left.of(2), vec![1.0, 3.0]);
     let slope = typed_dims::grad::grad(|x: &Tensor<f64, (Left,)>| x.var_with(Left, 3.0), &x);
     assert_eq!(slope.order(Left), array![f64::NEG_INFINITY, f64::INFINITY]);
+    let x: Tensor<f64, (Left,)> = from_vec(Left.of(4), vec![1.0, 2.0, 3.0, 6.0]);
+    let slope = typed_dims::grad::grad(|x: &Tensor<f64, (Left,)>| x.var_with(Left, 2.0), &x);
+    assert_eq!(slope.order(Left), array![-2.0, -1.0, 0.0, 3.0]);
 }

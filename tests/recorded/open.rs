@@ -485,28 +485,68 @@ fn elements_are_repeated() {
 
 #[test]
 fn elements_are_moved() {
-    fn check(f: fn(&Matrix) -> Matrix) {
+    /// Calls the program with few elements, too: `least` along the dim, and one less.
+    fn check(dim: &str, least: usize, f: fn(&Matrix) -> Matrix) {
         let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
-        for sizes in [(3, 3), (4, 3), (3, 9), (5, 4)] {
+        let program = reloaded(&program, &f(&ones((Row.of(9), Col.of(9)))));
+        let sized = |len: usize| if dim == "Row" { (len, 2) } else { (2, len) };
+        for sizes in [(4, 4), (4, 9), (5, 4), (600, 5), sized(least)] {
             let x: Matrix = (randn((Row.of(sizes.0), Col.of(sizes.1)), 1) * 8.0).round().eval();
             assert_eq!(program.call(&x), f(&x), "{sizes:?}");
         }
-        // Smaller sizes may have other runs of rows.
-        let x: Matrix = randn((Row.of(1), Col.of(1)), 1);
-        match program.try_call(&x) {
-            Ok(found) => assert_eq!(found, f(&x)),
-            Err(error) => assert!(error.to_string().contains("recorded for large sizes"), "{error}"),
+        if least > 1 {
+            let (rows, columns) = sized(least - 1);
+            let error = program.try_call(&ones((Row.of(rows), Col.of(columns)))).expect_err("too few");
+            let needs = format!("needs at least {least} elements, but has {}", least - 1);
+            assert!(error.to_string().contains(&needs), "{error}");
         }
     }
-    check(|x| x.view().roll(Row, 2));
-    check(|x| x.view().roll(Col, -3));
-    check(|x| x.view().shift(Row, 3, 7.0));
-    check(|x| x.view().shift(Col, -2, 7.0));
-    check(|x| x.view().pad(Row, 1, 2, Pad::Reflect));
-    check(|x| x.view().pad(Col, 3, 1, Pad::Circular));
-    check(|x| x.view().pad(Col, 4, 2, Pad::Replicate));
-    check(|x| grad(|x: &Matrix| x.view().roll(Row, 2).square().sum((Row, Col)), x));
-    check(|x| grad(|x: &Matrix| x.view().pad(Col, 4, 2, Pad::Replicate).square().sum((Row, Col)), x));
+    check("Row", 2, |x| x.view().roll(Row, 2));
+    check("Col", 3, |x| x.view().roll(Col, -3));
+    check("Row", 3, |x| x.view().shift(Row, 3, 7.0));
+    check("Col", 2, |x| x.view().shift(Col, -2, 7.0));
+    check("Row", 3, |x| x.view().pad(Row, 1, 2, Pad::Reflect));
+    check("Col", 3, |x| x.view().pad(Col, 3, 1, Pad::Circular));
+    check("Col", 1, |x| x.view().pad(Col, 4, 2, Pad::Replicate));
+    check("Row", 2, |x| grad(|x: &Matrix| x.view().roll(Row, 2).square().sum((Row, Col)), x));
+    check("Row", 3, |x| grad(|x: &Matrix| x.view().shift(Row, -3, 7.0).square().sum((Row, Col)), x));
+    check("Row", 3, |x| grad(|x: &Matrix| x.view().pad(Row, 1, 2, Pad::Reflect).square().sum((Row, Col)), x));
+    check("Col", 3, |x| {
+        grad(|x: &Matrix| x.view().pad(Col, 3, 1, Pad::Circular).square().sum((Row, Col)), x)
+    });
+    check("Col", 1, |x| {
+        grad(|x: &Matrix| x.view().pad(Col, 4, 2, Pad::Replicate).square().sum((Row, Col)), x)
+    });
+    check("Row", 2, |x| {
+        let slope = |x: &Matrix| grad(|x: &Matrix| x.view().roll(Row, 2).powi(3).sum((Row, Col)), x);
+        grad(|x: &Matrix| slope(x).square().sum((Row, Col)), x)
+    });
+}
+
+/// At the recorded sizes, the shift leaves no elements.
+#[test]
+fn shifts_beyond_the_recorded_sizes_are_refused_for_other_sizes() {
+    let check = |program: &dyn Fn(&Matrix) -> Result<Matrix, DimError>, f: &dyn Fn(&Matrix) -> Matrix| {
+        let x: Matrix = randn((Row.of(1500), Col.of(2)), 1);
+        assert_eq!(program(&x).unwrap(), f(&x));
+        let error = program(&randn((Row.of(3000), Col.of(2)), 1)).unwrap_err().to_string();
+        let needs = "the filled part of dim `Row`, shifted by";
+        assert!(error.contains(needs) && error.contains("has 2000 if dim `Row` = 3000"), "{error}");
+    };
+    for by in [2000, -2000] {
+        let shifted = |x: &Matrix| x.view().shift(Row, by, 7.0);
+        let program = record(shifted, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+        check(&|x| program.try_call(x), &shifted);
+        let slope = |x: &Matrix| grad(|x: &Matrix| x.view().shift(Row, by, 7.0).sum((Row, Col)), x);
+        let program = record(slope, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+        check(&|x| program.try_call(x), &slope);
+    }
+    let by_columns = |x: &Matrix| x.view().shift(Row, x.size(Col) as isize, 7.0).eval();
+    let program =
+        record(by_columns, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+    let x: Matrix = randn((Row.of(10), Col.of(20)), 1);
+    assert_eq!(program.call(&x), by_columns(&x));
+    assert!(program.try_call(&randn((Row.of(20), Col.of(10)), 1)).is_err());
 }
 
 /// The recorded sizes do not say whether the divisor of a variance is positive for other sizes.
@@ -589,10 +629,10 @@ fn untracked_sizes_are_refused() {
     assert!(error.contains("sizes of `Row`") || error.contains("the size of `Row`"), "{error}");
     let resized = |x: &Matrix| x.view().interpolate_nearest(Row, 3).eval();
     let error = record(resized, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
-    assert!(error.contains("open.rs") && error.contains("as `interpolate`"), "{error}");
+    assert!(error.contains("open.rs") && error.contains("moves elements to positions"), "{error}");
     let padded = |x: &Matrix| x.view().pad((Row, Col), 1, 1, Pad::Circular).eval();
     let error = record(padded, spec((dynamic(Row), dynamic(Col)))).err().expect("an error").to_string();
-    assert!(error.contains("open.rs") && error.contains("padding along several such dims"), "{error}");
+    assert!(error.contains("open.rs") && error.contains("moves elements to positions"), "{error}");
     // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");

@@ -14,13 +14,14 @@ use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
+use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::loops::axes::Sizes;
 use kernels::loops::steps::{PlanStep, aside, note, ran};
 use kernels::memory::buffer::Buffer;
+use kernels::memory::runs::RowRun;
 use kernels::scalar::Element;
-use kernels::step::moves::RowRun;
 use kernels::step::{AnyBuffer, Executed, Step, StepKind};
 
 /// Runs a step. Its source location is the caller's.
@@ -34,6 +35,15 @@ pub(crate) fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> R
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Notes that something needs at least a number of elements, and has `size`. Programs check this for
+/// the sizes of each call.
+pub(crate) fn note_least(least: usize, size: usize, what: &dyn Fn() -> String) {
+    #[cfg(feature = "std")]
+    kernels::trace::note_least(least, size, what);
+    #[cfg(not(feature = "std"))]
+    let _ = (least, size, what);
 }
 
 /// A tensor as blocks of rows along one of its dims. The elements are contiguous in the order of
@@ -126,20 +136,18 @@ impl<T: Element> RowBlocks<T> {
         result
     }
 
-    /// Collects the sources of the `len` rows of a block of the result. All blocks have the same.
-    /// Returns an error if they do not fit into memory.
+    /// The rows that the `len` rows of each block of the result come from, as runs: the row `at`
+    /// comes from `from(at)`. Returns an error if they do not fit into memory.
     pub(crate) fn runs<S: Dims, R: Rank>(
         &mut self,
         len: usize,
-        rows: impl ExactSizeIterator<Item = usize>,
+        from: &dyn Fn(usize) -> usize,
     ) -> Result<Vec<RowRun>, DimError> {
-        let mut runs = Vec::new();
-        if runs.try_reserve_exact(rows.len().div_ceil(2)).is_err() {
+        let rows = if self.outer() * self.inner() == 0 { 0 } else { len };
+        RowRun::split(rows, from).map_err(|_| {
             self.sizes[self.at] = len;
-            return Err(self.too_large::<S, R>());
-        }
-        RowRun::extend(&mut runs, rows);
-        Ok(runs)
+            self.too_large::<S, R>()
+        })
     }
 
     #[cold]

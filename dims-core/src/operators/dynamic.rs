@@ -18,8 +18,9 @@ use crate::types::brand::Brand;
 use crate::types::dim::Dim;
 use crate::types::set::Dims;
 use alloc::vec::Vec;
+use kernels::memory::runs::RowRun;
 use kernels::scalar::Ordered;
-use kernels::step::moves::{MoveRows, RowRun};
+use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
 
 /// Sets the size of the dim, which must not have one yet.
@@ -81,7 +82,7 @@ where
         outer: 1,
         size: lines.data.len(),
         inner: 1,
-        sources: RowRun::of(first).into(),
+        sources: RowRun::split(first.len(), &|at| first[at])?.into(),
         fill: T::default(),
     };
     let values = lines.execute(&kind)?.next::<T>();

@@ -4,7 +4,7 @@ use crate::error::DimError;
 use crate::execute::step::RowBlocks;
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::{Binary, Expr};
-use crate::operators::rearranged::{OneByOne, moved_by};
+use crate::operators::rearranged::{ResizeDim, moved_by};
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
@@ -108,13 +108,22 @@ fn cubic_weight(distance: f64) -> f64 {
     }
 }
 
+/// Fails if there are no elements from which to compute `len` elements.
+pub(super) fn check_size(dim: DimInfo<'_>, size: usize, len: usize) -> Result<(), DimError> {
+    if size > 0 || len == 0 {
+        return Ok(());
+    }
+    let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
+    Err(DimError::Shape { what })
+}
+
 /// `interpolate`: see [`Rearranging`](crate::operators::shift::Rearranging::interpolate).
 pub(super) struct Interpolate {
     pub(super) sizes: PerDim,
     pub(super) by: Interpolation,
 }
 
-impl<T: Real> OneByOne<T> for Interpolate {
+impl<T: Real> ResizeDim<T> for Interpolate {
     #[track_caller]
     fn resized<S: Dims, R: Rank>(
         &self,
@@ -124,10 +133,7 @@ impl<T: Real> OneByOne<T> for Interpolate {
     ) -> Result<Named<T, S, R>, DimError> {
         let len = self.sizes.at(at);
         let shape = tensor.unchecked_shape()?;
-        if shape.size(position(&shape, dim)) == 0 && len > 0 {
-            let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
-            return Err(DimError::Shape { what });
-        }
+        check_size(dim, shape.size(position(&shape, dim)), len)?;
         match self.by.curve {
             Curve::Linear => computed(self.taps(tensor, dim, len, [0, 1])?),
             Curve::Cubic => {
@@ -165,7 +171,7 @@ impl Interpolate {
         let size = blocks.size();
         let taps = |to: usize| self.by.taps(to, size, len)[tap];
         let from = |to: usize| taps(to).0.clamp(0, size as isize - 1) as usize;
-        let moved: Named<T, S, R> = moved_by(blocks, dim, len, from)?;
+        let moved: Named<T, S, R> = moved_by(blocks, dim, len, &from)?;
         let weight = |to: usize| T::from(taps(to).1).expect("an `f64` can be rounded to any float type");
         let shape = moved.unchecked_shape()?;
         let weights: Vec<T> = (0..len).map(weight).collect();
@@ -174,7 +180,7 @@ impl Interpolate {
     }
 }
 
-/// Evaluates an expression of the tensors in [`Interpolate::resized`](OneByOne::resized).
+/// Evaluates an expression of the tensors in [`Interpolate::resized`](ResizeDim::resized).
 #[track_caller]
 fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
     let sum: Named<T, S, R, E> = Named::from_expr(expr);

@@ -11,8 +11,9 @@ use crate::types::rank::Rank;
 use crate::types::set::Dims;
 use alloc::sync::Arc;
 use core::panic::Location;
+use kernels::memory::runs::RowRun;
 use kernels::scalar::Element;
-use kernels::step::moves::{MoveRows, REARRANGEMENT, RowRun};
+use kernels::step::moves::{MoveRows, REARRANGEMENT};
 use smallvec::SmallVec;
 
 /// Moves rows, such that the dim has the size `len`. `runs` has the old rows from which the rows of
@@ -35,11 +36,10 @@ pub(super) fn moved_by<T: Element, S: Dims, R: Rank>(
     mut blocks: RowBlocks<T>,
     dim: DimInfo<'_>,
     len: usize,
-    from: impl Fn(usize) -> usize,
+    from: &dyn Fn(usize) -> usize,
 ) -> Result<Named<T, S, R>, DimError> {
     blocks.check_volume::<S, R>(len)?;
-    let rows = if blocks.outer() * blocks.inner() == 0 { 0 } else { len };
-    let runs = blocks.runs::<S, R>(len, (0..rows).map(from))?;
+    let runs = blocks.runs::<S, R>(len, from)?;
     moved(blocks, dim, len, &runs, T::default())
 }
 
@@ -78,7 +78,7 @@ fn moved_as<T: Element, S: Dims, R: Rank>(
 }
 
 /// An operator that changes the sizes of dims one after the other.
-pub(super) trait OneByOne<T> {
+pub(super) trait ResizeDim<T> {
     /// The tensor with another size along `dim`, the dim at the position `at` of the operator's
     /// dims.
     #[track_caller]
@@ -96,7 +96,7 @@ pub(super) trait OneByOne<T> {
 pub(super) fn one_by_one<A: Computable>(
     tensor: A,
     dims: &impl DimList,
-    by: &impl OneByOne<A::Elem>,
+    by: &impl ResizeDim<A::Elem>,
 ) -> Result<TensorOf<A>, DimError> {
     let mut tensor = eval(tensor)?;
     // Steps run in a loop, because those of a closure would have a location in this file.

@@ -24,9 +24,10 @@ use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
+use kernels::memory::runs::RowRun;
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::{CastTo, Element, IndexInt, Num, Ordered};
-use kernels::step::moves::{MoveRows, RowRun};
+use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
 
 /// The result of [`take`](Selecting::take) from a tensor `A` with the index `I`. It has the dims of
@@ -305,7 +306,7 @@ pub trait Selecting: Computable {
             outer: lines.count(),
             size: lines.len(),
             inner: 1,
-            sources: RowRun::of(found.iter().copied()).into(),
+            sources: RowRun::split(found.len(), &|at| found[at])?.into(),
             fill: Self::Elem::default(),
         };
         let out = lines.execute(&kind)?.next::<Self::Elem>();

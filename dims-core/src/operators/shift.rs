@@ -4,11 +4,11 @@
 use crate::error::DimError;
 use crate::execute::place::added_up;
 use crate::execute::reduce::TensorOf;
-use crate::execute::step::RowBlocks;
+use crate::execute::step::{RowBlocks, note_least};
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
-use crate::operators::interpolate::{Interpolate, Interpolation};
-use crate::operators::rearranged::{OneByOne, moved, moved_by, one_by_one, repeated};
+use crate::operators::interpolate::{Interpolate, Interpolation, check_size};
+use crate::operators::rearranged::{ResizeDim, moved, moved_by, one_by_one, repeated};
 use crate::operators::restructure::Remapped;
 use crate::operators::window::{PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
@@ -20,8 +20,8 @@ use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use crate::types::size::Resizable;
 use core::panic::Location;
+use kernels::memory::runs::RowRun;
 use kernels::scalar::{Element, Num, Real};
-use kernels::step::moves::RowRun;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
@@ -56,21 +56,21 @@ impl<T> Pad<T> {
         }
     }
 
-    /// The sources of a padded line, if there are three runs of them. The second run are the `size`
-    /// elements that are not padding.
-    fn runs(&self, size: usize, before: usize, after: usize) -> Option<[RowRun; 3]> {
+    /// The sources of a padded line, if there are three runs of them: the padding at the start, the
+    /// other elements, and the padding at the end. Also returns the size from which on there are.
+    fn runs(&self, size: usize, before: usize, after: usize) -> Option<([RowRun; 3], usize)> {
         let most = before.max(after);
-        let (start, end) = match self {
-            Pad::Replicate => (RowRun::new(0, before, 0), RowRun::new(size.saturating_sub(1), after, 0)),
+        let (start, end, least) = match self {
+            Pad::Replicate => (RowRun::new(0, before, 0), RowRun::new(size.saturating_sub(1), after, 0), 0),
             Pad::Circular if most <= size => {
-                (RowRun::new(size - before, before, 1), RowRun::new(0, after, 1))
+                (RowRun::new(size - before, before, 1), RowRun::new(0, after, 1), most)
             }
             Pad::Reflect if most < size => {
-                (RowRun::new(before, before, -1), RowRun::new(size.saturating_sub(2), after, -1))
+                (RowRun::new(before, before, -1), RowRun::new(size.saturating_sub(2), after, -1), most + 1)
             }
             _ => return None,
         };
-        Some([start, RowRun::new(0, size, 1), end])
+        Some(([start, RowRun::new(0, size, 1), end], least))
     }
 }
 
@@ -88,7 +88,7 @@ struct PadWithElements<T> {
     pad: Pad<T>,
 }
 
-impl<T: Element> OneByOne<T> for PadWithElements<T> {
+impl<T: Element> ResizeDim<T> for PadWithElements<T> {
     #[track_caller]
     fn resized<S: Dims, R: Rank>(
         &self,
@@ -104,17 +104,18 @@ impl<T: Element> OneByOne<T> for PadWithElements<T> {
             return Err(DimError::Shape { what });
         }
         let len = padded(dim, size, before, after)?;
-        match pad.runs(size, before, after) {
-            Some(runs) => moved(blocks, dim, len, &runs, T::default()),
-            None => moved_by(blocks, dim, len, |to| pad.source(to as isize - before as isize, size)),
-        }
+        let Some((runs, least)) = pad.runs(size, before, after) else {
+            return moved_by(blocks, dim, len, &|to| pad.source(to as isize - before as isize, size));
+        };
+        note_least(least, size, &|| format!("dim `{}`, which is padded with elements,", dim.name));
+        moved(blocks, dim, len, &runs, T::default())
     }
 }
 
 /// [`interpolate_nearest`](Rearranging::interpolate_nearest) to these sizes.
 struct InterpolateNearest(PerDim);
 
-impl<T: Element> OneByOne<T> for InterpolateNearest {
+impl<T: Element> ResizeDim<T> for InterpolateNearest {
     #[track_caller]
     fn resized<S: Dims, R: Rank>(
         &self,
@@ -124,11 +125,8 @@ impl<T: Element> OneByOne<T> for InterpolateNearest {
     ) -> Result<Named<T, S, R>, DimError> {
         let (blocks, len) = (RowBlocks::one_of_several(tensor, dim)?, self.0.at(at));
         let size = blocks.size();
-        if size == 0 && len > 0 {
-            let what = format!("no elements to interpolate along dim `{}` of size 0", dim.name);
-            return Err(DimError::Shape { what });
-        }
-        moved_by(blocks, dim, len, |to| (to as u128 * size as u128 / len as u128) as usize)
+        check_size(dim, size, len)?;
+        moved_by(blocks, dim, len, &|to| (to as u128 * size as u128 / len as u128) as usize)
     }
 }
 
@@ -189,6 +187,9 @@ pub trait Rearranging: AsTensor {
         let blocks = RowBlocks::of(self, dim)?;
         let size = blocks.size();
         let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
+        if by.unsigned_abs() <= size {
+            note_least(by.unsigned_abs(), size, &|| format!("dim `{}`, which is rotated by {by},", dim.name));
+        }
         let runs = [RowRun::new(size - back, back, 1), RowRun::new(0, size - back, 1)];
         moved(blocks, dim, size, &runs, Default::default())
     }
@@ -209,6 +210,13 @@ pub trait Rearranging: AsTensor {
         let blocks = RowBlocks::of(self, dim)?;
         let size = blocks.size();
         let filled = by.unsigned_abs().min(size);
+        // If all is filled at the recorded sizes, a program fills all.
+        if by.unsigned_abs() <= size {
+            note_least(filled, size, &|| format!("dim `{}`, which is shifted by {by},", dim.name));
+        } else {
+            let all = by.unsigned_abs().min(isize::MAX as usize);
+            note_least(size, all, &|| format!("the filled part of dim `{}`, shifted by {by},", dim.name));
+        }
         let runs = if by >= 0 {
             [RowRun::filled(filled), RowRun::new(0, size - filled, 1)]
         } else {

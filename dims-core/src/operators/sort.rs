@@ -13,9 +13,9 @@ use crate::types::set::{Dims, DimsOf};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use core::panic::Location;
+use kernels::memory::runs::RowRun;
 use kernels::scalar::{Ordered, Real};
 use kernels::step::Executed;
-use kernels::step::moves::RowRun;
 use kernels::step::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
 use twins::panicking_twin;
 

@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides};
+use crate::execute::step::note_least;
 use crate::expr::Expr;
 use crate::expr::keyed::Keyed;
 use crate::expr::remap::{Along, Changes};
@@ -268,8 +269,7 @@ pub(crate) fn slid(
         let elements = Plural(span, "element", "elements");
         return fail(format!("they span {elements}, but there {are} {size}"));
     }
-    #[cfg(feature = "std")]
-    kernels::trace::note_least(span, size, &|| format!("a window along dim `{}`", dim.name));
+    note_least(span, size, &|| format!("a window along dim `{}`", dim.name));
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;
     // With only one position, the step is not used, and may not fit into `isize`.

@@ -15,3 +15,4 @@ pub mod listener;
 pub mod pool;
 #[cfg(feature = "std")]
 pub mod registry;
+pub mod runs;

@@ -10,85 +10,18 @@ use crate::loops::rows::Rows;
 use crate::memory::allocate::InParts;
 use crate::memory::axes::Axis;
 use crate::memory::elements::{Elements, OutputSlots};
+use crate::memory::runs::RowRun;
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use crate::trace::{Field, Node, Part, StridedPlace, Table};
 use alloc::sync::Arc;
 use alloc::vec;
+#[cfg(feature = "std")]
 use alloc::vec::Vec;
-#[cfg(feature = "serde")]
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// The name of moves in plans, except those with names of their own.
 pub const REARRANGEMENT: &str = "rearrangement";
-
-/// Consecutive rows: `first`, `first + step`, .. or, without `first`, filled rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub struct RowRun {
-    /// The number of rows.
-    pub count: usize,
-    /// The first row, if they are not filled.
-    pub first: Option<usize>,
-    /// The difference between a row and the next.
-    pub step: isize,
-}
-
-impl RowRun {
-    /// `count` rows from `first` on, each `step` rows after the one before.
-    pub const fn new(first: usize, count: usize, step: isize) -> Self {
-        RowRun { count, first: Some(first), step }
-    }
-
-    /// `count` filled rows.
-    pub const fn filled(count: usize) -> Self {
-        RowRun { count, first: None, step: 0 }
-    }
-
-    /// Splits rows into runs.
-    pub fn of(rows: impl IntoIterator<Item = usize>) -> Vec<RowRun> {
-        let mut all = Vec::new();
-        RowRun::extend(&mut all, rows);
-        all
-    }
-
-    /// Like [`of`](RowRun::of), but adds the runs to `all`. There are at most half as many runs as rows,
-    /// rounded up.
-    pub fn extend(all: &mut Vec<RowRun>, rows: impl IntoIterator<Item = usize>) {
-        let mut last: Option<RowRun> = None;
-        for row in rows {
-            match last.and_then(|run| run.with(row)) {
-                Some(longer) => last = Some(longer),
-                None => all.extend(last.replace(RowRun::new(row, 1, 1))),
-            }
-        }
-        all.extend(last);
-    }
-
-    /// The run and this row, if it is the next one.
-    fn with(self, row: usize) -> Option<RowRun> {
-        let step = (row as isize).wrapping_sub(self.first? as isize);
-        let is_next = self.count == 1 || step == self.step.wrapping_mul(self.count as isize);
-        let step = if self.count == 1 { step } else { self.step };
-        is_next.then_some(RowRun { count: self.count + 1, step, ..self })
-    }
-
-    /// The rows of the run. `None` stands for a filled row.
-    pub fn rows(self) -> impl Iterator<Item = Option<usize>> + Clone {
-        (0..self.count)
-            .map(move |at| Some(self.first?.wrapping_add_signed(self.step.wrapping_mul(at as isize))))
-    }
-
-    /// Whether all rows are among `size` rows, and the step is at most `size`.
-    pub(crate) fn is_within(self, size: usize) -> bool {
-        if self.step.unsigned_abs() > size.max(1) {
-            return false;
-        }
-        let Some(first) = self.first else { return true };
-        crate::memory::axes::is_within(size, first as i128, [(self.count, self.step)])
-    }
-}
 
 /// Elements moved along an axis: the rows of each block of the result are rows of the operand's
 /// block, or have the value `fill`.
@@ -146,13 +79,17 @@ impl<T: Element> MoveRows<T> {
     fn copy(&self, data: &[T], mut out: OutputSlots<'_, T>) {
         let Self { outer, size, inner, ref sources, fill, .. } = *self;
         if sources.len() > MOST_RUNS {
-            let rows = sources.iter().flat_map(|run| run.rows());
-            let lines = (0..outer).flat_map(|block| rows.clone().map(move |source| (block, source)));
             let filled = vec![fill; inner];
-            for (number, (block, source)) in lines.enumerate() {
-                let line =
-                    source.map_or(&filled[..], |source| &data[(block * size + source) * inner..][..inner]);
-                out.put(number * inner, line);
+            let mut at = 0;
+            for block in 0..outer {
+                for run in sources.iter() {
+                    for source in run.rows() {
+                        let line = source
+                            .map_or(&filled[..], |source| &data[(block * size + source) * inner..][..inner]);
+                        out.put(at * inner, line);
+                        at += 1;
+                    }
+                }
             }
             return;
         }
@@ -238,27 +175,4 @@ pub(super) fn looked_up(
     let offsets = pairs.iter().map(|pair| (of(pair) * inner) as isize).collect();
     let table = Some(alloc::boxed::Box::new(Table::new(offsets, sizes, &[1])));
     StridedPlace { table, ..StridedPlace::strided(0, [(rows * inner) as isize, 0, 1]) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn runs_have_the_rows(rows in prop::collection::vec(0..4usize, 0..12)) {
-            let runs = RowRun::of(rows.iter().copied());
-            prop_assert!(runs.len() <= rows.len().div_ceil(2) && runs.iter().all(|run| run.is_within(4)));
-            let found: Vec<_> = runs.into_iter().flat_map(RowRun::rows).collect();
-            prop_assert_eq!(found, rows.into_iter().map(Some).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn rows_outside_are_found() {
-        assert!(RowRun::filled(9).is_within(0) && RowRun::new(7, 0, 1).is_within(0));
-        assert!(RowRun::new(3, 4, -1).is_within(4) && !RowRun::new(3, 5, -1).is_within(4));
-        assert!(!RowRun::new(1, 4, 1).is_within(4) && !RowRun::new(0, 1, isize::MIN).is_within(4));
-    }
 }

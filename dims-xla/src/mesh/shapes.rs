@@ -3,15 +3,15 @@
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
+use typed_dims_kernels::memory::runs::RowRun;
 use typed_dims_kernels::program::code::RegisterKind;
-use typed_dims_kernels::step::moves::RowRun;
 use typed_dims_kernels::trace::saved::{
     SavedField, SavedInstruction, SavedKind, SavedOperand, SavedPart, SavedPlace, SavedProgramText,
     SavedRule, SavedWork,
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// The maximum number of parts into which a move of rows is rewritten, one for each run.
+/// The maximum number of runs of a move of rows that is rewritten as parts.
 const RUNS: usize = 32;
 
 pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {
@@ -164,7 +164,7 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
     (axes.iter().map(|own| own.size).product::<usize>() == len).then_some(axes)
 }
 
-/// A move of rows along an axis, as parts: one part for each run of rows.
+/// A move of rows along an axis, as parts: one for each run of rows that has a source.
 fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
     let SavedWork::Rule(rule) = work else { return None };
     let SavedRule::Kind {
@@ -183,6 +183,9 @@ fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
         return None;
     }
     let kind: RegisterKind = program.instructions[0].1;
+    if sources.len() > RUNS {
+        return None;
+    }
     let inner = *inner as isize;
     let len: usize = sources.iter().map(|run| run.count).sum();
     let mut parts = Vec::new();
@@ -207,5 +210,5 @@ fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
         }
         at += count;
     }
-    (parts.len() <= RUNS).then_some(parts)
+    Some(parts)
 }

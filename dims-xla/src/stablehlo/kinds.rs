@@ -6,8 +6,8 @@ use super::text::{Lookup, Value};
 use super::view::Loop;
 use crate::error::XlaError;
 use crate::mesh::jobs::trailing;
+use typed_dims_kernels::memory::runs::RowRun;
 use typed_dims_kernels::program::code::DType;
-use typed_dims_kernels::step::moves::RowRun;
 use typed_dims_kernels::trace::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
 /// Streams of the library's random generator.
@@ -217,8 +217,8 @@ impl Lower<'_> {
     fn moved(&self, rows: &Value, sources: &[RowRun], fill: &Value) -> Value {
         let body = &self.body;
         let (outer, inner) = (rows.shape[0], rows.shape[2]);
-        if (1..=32).contains(&sources.len()) {
-            let part = |&RowRun { count, first, step }: &RowRun| match first.filter(|_| count > 0) {
+        if sources.len() <= 32 {
+            let part = |&RowRun { count, first, step }: &RowRun| match first {
                 None => body.broadcast(fill, &[outer, count, inner], &[]),
                 Some(first) => {
                     let size = rows.shape[1] as isize;
@@ -230,7 +230,7 @@ impl Lower<'_> {
                     body.view(rows, (first * inner) as isize, &loops)
                 }
             };
-            let parts: Vec<Value> = sources.iter().map(part).collect();
+            let parts: Vec<Value> = sources.iter().filter(|run| run.count > 0).map(part).collect();
             return body.concat(&parts, 1);
         }
         let sources: Vec<Option<usize>> = sources.iter().flat_map(|run| run.rows()).collect();

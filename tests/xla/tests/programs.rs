@@ -376,10 +376,37 @@ fn moments_of_large_numbers_are_the_same() {
 fn variances_are_not_negative() {
     let Some(pjrt) = plugin(1) else { return };
     let x: Data = from_vec((Row.of(1), In.of(2)), vec![1.0, 3.0]);
-    let f = |x: &Data| (x.var_with(In, 1.0), x.var_with(In, 3.0));
-    let (one, three) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    let f = |x: &Data| {
+        let slope = grad(|x: &Data| x.var_with(In, 1.0).sum(Row), x);
+        (x.var_with(In, 1.0), x.var_with(In, 3.0), slope)
+    };
+    let (one, three, slope) = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
     assert_eq!(one.to_host().unwrap().order(Row).to_vec(), [2.0]);
     assert_eq!(three.to_host().unwrap().order(Row).to_vec(), [f32::INFINITY]);
+    assert_eq!(slope.to_host().unwrap().order((Row, In)), ndarray::array![[-2.0, 2.0]]);
+}
+
+#[test]
+fn moved_elements_are_the_same() {
+    let Some(pjrt) = plugin(1) else { return };
+    let x: Data = randn((Row.of(3), In.of(40)), 1);
+    let f = |x: &Data| {
+        let padded =
+            |x: &Data| -> Data { x.view().pad(In, 3, 0, Pad::Reflect).pad(Row, 0, 2, Pad::Circular) };
+        let slope = grad(|x: &Data| padded(x).square().sum((Row, In)), x);
+        let shifted: Data = (x.view().shift(In, 2, 7.0) + x.view().shift(In, -50, 1.0)).eval();
+        let rolled: Data = (x.view().roll(In, 0) - x.view().roll(In, -3)).eval();
+        // (The sources are more than 32 runs.)
+        let resized = x.view().interpolate_nearest(In, 90);
+        (padded(x), slope, shifted, rolled, resized)
+    };
+    let found = pjrt.compile(&record(f, &x).unwrap()).unwrap().call(&x).unwrap();
+    let expected = f(&x);
+    assert_near(&found.0.to_host().unwrap(), &expected.0, 0.0, "padding");
+    assert_near(&found.1.to_host().unwrap(), &expected.1, 1e-6, "its gradient");
+    assert_near(&found.2.to_host().unwrap(), &expected.2, 0.0, "shifts");
+    assert_near(&found.3.to_host().unwrap(), &expected.3, 0.0, "rotations");
+    assert_near(&found.4.to_host().unwrap(), &expected.4, 0.0, "interpolation");
 }
 
 #[derive(Clone, Parameters)]

@@ -3,6 +3,7 @@
 use crate::creation::convert::CountOf;
 use crate::error::DimError;
 use crate::execute::reduce::sum;
+use crate::execute::step::note_least;
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::operators::window::{Placing, Window, placed_windows, slid};
@@ -367,8 +368,7 @@ where
         let Some(left) = left.filter(|&left| left > 0) else {
             return fail("the padding leaves no elements");
         };
-        #[cfg(feature = "std")]
-        kernels::trace::note_least(positions - left + 1, positions, &|| {
+        note_least(positions - left + 1, positions, &|| {
             format!("a transposed convolution along dim `{}`, before the padding is removed,", slide.dim.name)
         });
         slide.dim.unify(left, None)?;

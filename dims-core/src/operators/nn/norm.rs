@@ -3,6 +3,7 @@
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
 use crate::execute::reduce::TensorOf;
+use crate::execute::step::note_least;
 use crate::expr::operand::Subset;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::tensors::named::Named;
@@ -199,11 +200,8 @@ pub trait Normalization: AsTensor {
             return Err(DimError::Shape { what });
         }
         // (So that programs for any sizes refuse a single value, too.)
-        #[cfg(feature = "std")]
         if len > 1 {
-            kernels::trace::note_least(2, len, &|| {
-                format!("each channel of `batch_norm` over `{}`", names())
-            });
+            note_least(2, len, &|| format!("each channel of `batch_norm` over `{}`", names()));
         }
         let kind = StandardizeWithMoments { lines: lines.count(), len, eps };
         let mut results = lines.execute(&kind)?;

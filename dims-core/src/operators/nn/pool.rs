@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::{Empty, TensorOf, eval, fused};
-use crate::execute::step::RowBlocks;
+use crate::execute::step::{RowBlocks, note_least};
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Expr, Remap};
@@ -229,7 +229,6 @@ fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation:
 /// Whether each window contains an element, whatever the size of the dim. It does if the position
 /// that is the first behind the padding in front in the first window is not yet past the elements in
 /// the last window.
-#[cfg(feature = "std")]
 fn always_meet(front: usize, behind: usize, len: usize, dilation: usize) -> bool {
     let first = front.checked_next_multiple_of(dilation);
     let padded = first.and_then(|first| first.checked_add(behind));
@@ -302,9 +301,8 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
                 return Err(DimError::Shape { what });
             }
             // If there are at least `dilation` elements, no window steps over all of them.
-            #[cfg(feature = "std")]
             if alone_is_wrong && !always_meet(front, behind.saturating_add(more), size.at(at), dilation) {
-                kernels::trace::note_least(dilation, own, &|| {
+                note_least(dilation, own, &|| {
                     format!("dim `{}`, along which padded windows have a dilation of {dilation},", dim.name)
                 });
             }

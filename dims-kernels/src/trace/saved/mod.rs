@@ -29,9 +29,9 @@ pub(crate) use rules::check_whole;
 pub use write::{DescribedValue, bytes_of, elements_of_bytes};
 pub(crate) use write::{RecordingWriter, element_bytes};
 
+use crate::memory::runs::RowRun;
 use crate::ops::code::{DType, RegisterKind};
 use crate::ops::matrix::{MatrixSizes, MatrixWork};
-use crate::step::moves::RowRun;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;

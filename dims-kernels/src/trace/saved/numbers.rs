@@ -8,11 +8,11 @@ use super::{
     SavedLookup, SavedNumbers, SavedOperand, SavedOperandPlaces, SavedOperation, SavedPart, SavedPlace,
     SavedProgramText, SavedRecording, SavedReduction, SavedRule, SavedStep, SavedTable, SavedType, SavedWork,
 };
+use crate::memory::runs::RowRun;
 use crate::ops::code::DType;
 use crate::ops::matrix::MatrixSizes;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
-use crate::step::moves::RowRun;
 use alloc::vec::Vec;
 
 /// A number in saved data.

@@ -181,6 +181,25 @@ fn moments_along_a_split_dim_are_the_same() {
     assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
 }
 
+/// Moves along one dim exchange nothing if another one is split.
+#[test]
+fn moves_along_a_whole_dim_are_the_same() {
+    let Some(pjrt) = plugin(2) else { return };
+    let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
+    let x: Batch = randn((Row.of(4), In.of(5)), 1);
+    let f = |x: &Batch| -> Batch {
+        let rolled = x.view().roll(In, 2).shift(In, -1, 0.0);
+        rolled.pad(In, 2, 0, Pad::Reflect)
+    };
+    let program = record(f, &x).unwrap();
+    let plan = split.plan(&program).unwrap();
+    assert_eq!(plan.bytes(), 0, "{plan}");
+    let run = pjrt.compile_sharded(&program, split).unwrap();
+    assert_near(&run.call(&x).unwrap().to_host().unwrap(), &f(&x), 0.0, "the moved elements");
+    let comparison = run.compare(&plan).unwrap();
+    assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
+}
+
 /// Another dim named `Row`.
 mod other {
     typed_dims::prelude::dims! { pub struct Row; }
