@@ -530,7 +530,7 @@ fn shifts_beyond_the_recorded_sizes_are_refused_for_other_sizes() {
         let x: Matrix = randn((Row.of(1500), Col.of(2)), 1);
         assert_eq!(program(&x).unwrap(), f(&x));
         let error = program(&randn((Row.of(3000), Col.of(2)), 1)).unwrap_err().to_string();
-        let needs = "the filled part of dim `Row`, shifted by";
+        let needs = "the part of dim `Row` that a shift fills needs at least 3000 elements";
         assert!(error.contains(needs) && error.contains("has 2000 if dim `Row` = 3000"), "{error}");
     };
     for by in [2000, -2000] {
@@ -546,7 +546,17 @@ fn shifts_beyond_the_recorded_sizes_are_refused_for_other_sizes() {
         record(by_columns, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
     let x: Matrix = randn((Row.of(10), Col.of(20)), 1);
     assert_eq!(program.call(&x), by_columns(&x));
-    assert!(program.try_call(&randn((Row.of(20), Col.of(10)), 1)).is_err());
+    let error = program.try_call(&randn((Row.of(20), Col.of(10)), 1)).unwrap_err().to_string();
+    assert!(error.contains("needs at least 20 elements, but has 10"), "{error}");
+    // The size of the shifted dim is fixed.
+    let by_rows = |x: &Matrix| x.view().shift(Col, x.size(Row) as isize, 7.0).eval();
+    let program = record(by_rows, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [2, 3, 600] {
+        let x: Matrix = randn((Row.of(rows), Col.of(2)), 1);
+        assert_eq!(program.call(&x), by_rows(&x));
+    }
+    let error = program.try_call(&randn((Row.of(1), Col.of(2)), 1)).unwrap_err().to_string();
+    assert!(error.contains("needs at least 2 elements, but has 1"), "{error}");
 }
 
 /// The recorded sizes do not say whether the divisor of a variance is positive for other sizes.
@@ -587,7 +597,7 @@ fn windows_need_an_element() {
     let error = program.try_call(&short).expect_err("an error").to_string();
     assert_eq!(
         error,
-        "dim `Row`, along which padded windows have a dilation of 3, needs at least 3 elements, but has 2 if dim `Row` = 2"
+        "dim `Row`, along which padded windows are dilated, needs at least 3 elements, but has 2 if dim `Row` = 2"
     );
 }
 
@@ -629,10 +639,25 @@ fn untracked_sizes_are_refused() {
     assert!(error.contains("sizes of `Row`") || error.contains("the size of `Row`"), "{error}");
     let resized = |x: &Matrix| x.view().interpolate_nearest(Row, 3).eval();
     let error = record(resized, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
-    assert!(error.contains("open.rs") && error.contains("moves elements to positions"), "{error}");
+    assert!(
+        error.contains("tests/recorded/open.rs") && error.contains("the elements that the step"),
+        "{error}"
+    );
     let padded = |x: &Matrix| x.view().pad((Row, Col), 1, 1, Pad::Circular).eval();
     let error = record(padded, spec((dynamic(Row), dynamic(Col)))).err().expect("an error").to_string();
-    assert!(error.contains("open.rs") && error.contains("moves elements to positions"), "{error}");
+    assert!(
+        error.contains("tests/recorded/open.rs") && error.contains("the elements that the step"),
+        "{error}"
+    );
+    // The mask of another size is not known.
+    let few = |x: &Matrix| -> Matrix {
+        typed_dims::prelude::dims!(n);
+        let mask = from_fn(Row.of(x.size(Row)), |row| row < 2000);
+        let first: Tensor<f32, (Col, Class)> = x.view().masked_select(mask, Row, n).rename(n, Class).eval();
+        first.rename(Class, Row).eval()
+    };
+    let error = record(few, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
+    assert!(error.contains("a mask of") && error.contains("record for one size"), "{error}");
     // A division by the size itself can be tracked.
     let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");

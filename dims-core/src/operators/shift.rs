@@ -57,7 +57,7 @@ impl<T> Pad<T> {
     }
 
     /// The sources of a padded line, if there are three runs of them: the padding at the start, the
-    /// other elements, and the padding at the end. Also returns the size from which on there are.
+    /// other elements, and the padding at the end. Also returns the least size with three.
     fn runs(&self, size: usize, before: usize, after: usize) -> Option<([RowRun; 3], usize)> {
         let most = before.max(after);
         let (start, end, least) = match self {
@@ -66,7 +66,8 @@ impl<T> Pad<T> {
                 (RowRun::new(size - before, before, 1), RowRun::new(0, after, 1), most)
             }
             Pad::Reflect if most < size => {
-                (RowRun::new(before, before, -1), RowRun::new(size.saturating_sub(2), after, -1), most + 1)
+                let end = if after == 0 { 0 } else { size - 2 };
+                (RowRun::new(before, before, -1), RowRun::new(end, after, -1), most + 1)
             }
             _ => return None,
         };
@@ -187,8 +188,9 @@ pub trait Rearranging: AsTensor {
         let blocks = RowBlocks::of(self, dim)?;
         let size = blocks.size();
         let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
+        // (A program refuses smaller sizes, because its two runs would have other lengths.)
         if by.unsigned_abs() <= size {
-            note_least(by.unsigned_abs(), size, &|| format!("dim `{}`, which is rotated by {by},", dim.name));
+            note_least(by.unsigned_abs(), size, &|| format!("dim `{}`, which is rotated,", dim.name));
         }
         let runs = [RowRun::new(size - back, back, 1), RowRun::new(0, size - back, 1)];
         moved(blocks, dim, size, &runs, Default::default())
@@ -210,12 +212,13 @@ pub trait Rearranging: AsTensor {
         let blocks = RowBlocks::of(self, dim)?;
         let size = blocks.size();
         let filled = by.unsigned_abs().min(size);
-        // If all is filled at the recorded sizes, a program fills all.
+        // If all elements are filled at the recorded sizes, a program fills all elements, which is
+        // right only for sizes up to `by`.
         if by.unsigned_abs() <= size {
-            note_least(filled, size, &|| format!("dim `{}`, which is shifted by {by},", dim.name));
+            note_least(filled, size, &|| format!("dim `{}`, which is shifted,", dim.name));
         } else {
             let all = by.unsigned_abs().min(isize::MAX as usize);
-            note_least(size, all, &|| format!("the filled part of dim `{}`, shifted by {by},", dim.name));
+            note_least(size, all, &|| format!("the part of dim `{}` that a shift fills", dim.name));
         }
         let runs = if by >= 0 {
             [RowRun::filled(filled), RowRun::new(0, size - filled, 1)]

@@ -48,7 +48,7 @@ std::thread_local! {
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
-/// fewer rows than columns in `qr`, or fewer rows than a slice reads or `roll` moves. Positions
+/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` moves them by. Positions
 /// that a branch or a mask leaves unused must be within the axis, too. Sums may be rounded
 /// differently than in the function itself, which may choose another order for small sizes. The
 /// same goes for products of several fractions, and for fractions with factors other than integers:
@@ -311,7 +311,7 @@ fn opened(
     found.map_err(|BakedIn(step)| {
         let what = match step.and_then(|step| listing.steps.get(step)) {
             Some(step) if step.operation.starts_with(REARRANGEMENT) => format!(
-                "{} moves elements to positions that depend on the size of {}, but not as products of at most three sizes or sums of two such products do: record for one size",
+                "the elements that {} moves depend on the size of {} in a way that programs cannot track: record for one size",
                 named(step),
                 names()
             ),

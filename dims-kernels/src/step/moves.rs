@@ -26,8 +26,8 @@ pub const REARRANGEMENT: &str = "rearrangement";
 /// Elements moved along an axis: the rows of each block of the result are rows of the operand's
 /// block, or have the value `fill`.
 ///
-/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of as many
-/// rows as `sources` has.
+/// Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of the
+/// rows of `sources`.
 #[derive(Clone, Debug)]
 pub struct MoveRows<T> {
     /// The name in plans.

@@ -11,7 +11,7 @@ use typed_dims_kernels::trace::saved::{
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
-/// The maximum number of runs of a move of rows that is rewritten as parts.
+/// A move of rows is rewritten as parts if it has at most this many runs.
 const RUNS: usize = 32;
 
 pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {

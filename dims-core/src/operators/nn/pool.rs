@@ -303,7 +303,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
             // If there are at least `dilation` elements, no window steps over all of them.
             if alone_is_wrong && !always_meet(front, behind.saturating_add(more), size.at(at), dilation) {
                 note_least(dilation, own, &|| {
-                    format!("dim `{}`, along which padded windows have a dilation of {dilation},", dim.name)
+                    format!("dim `{}`, along which padded windows are dilated,", dim.name)
                 });
             }
             placings.push(Placing { dim: dim.key(), len: padded, start: front, step: 1 });
