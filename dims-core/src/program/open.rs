@@ -48,13 +48,13 @@ std::thread_local! {
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
-/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` moves them by. Positions
-/// that a branch or a mask leaves unused must be within the axis, too. Sums may be rounded
-/// differently than in the function itself, which may choose another order for small sizes. The
-/// same goes for products of several fractions, and for fractions with factors other than integers:
-/// a number counts as such a fraction if the two agree at all recorded sizes, up to two units in
-/// the last place. In `f32`, rounding can hide a summand at these sizes, as in `n.powi(3) - 1.0`:
-/// compute such a number in `f64` or with tensors.
+/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` moves them
+/// by. Positions that a branch or a mask leaves unused must be within the axis, too. Sums may be
+/// rounded differently than in the function itself, which may choose another order for small sizes.
+/// The same goes for products of several fractions, and for fractions with factors other than
+/// integers: a number counts as such a fraction if the two agree at all recorded sizes, up to two
+/// units in the last place. In `f32`, rounding can hide a summand at these sizes, as in
+/// `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -31,8 +31,8 @@ impl RowRun {
         RowRun { count, first: None, step: 0 }
     }
 
-    /// Splits the rows `row(0)`, `row(1)`, .. `row(len - 1)` into runs. Returns an
-    /// error if there is no memory for `len / 2` runs.
+    /// Splits the rows `row(0)`, `row(1)`, .. `row(len - 1)` into runs. Returns an error if
+    /// there is no memory for `len / 2` runs.
     pub fn split(len: usize, row: &dyn Fn(usize) -> usize) -> Result<Vec<RowRun>, Error> {
         let mut all = Vec::new();
         all.try_reserve_exact(len.div_ceil(2)).map_err(|_| Error::TooLarge { elements: len })?;
