@@ -12,7 +12,7 @@ impl DimList for Liar {
     const KEYS: &'static Keys = <() as Dims>::KEYS;
     const GIVES_SIZE: bool = false;
 
-    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+    fn each<'a>(&'a self, _: impl FnMut(DimInfo<'a>)) {}
 }
 
 fn main() {}
