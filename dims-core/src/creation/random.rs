@@ -100,7 +100,7 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
     seed: &Seed,
 ) -> Result<Named<T, D::Set>, DimError> {
     let mut seed = match seed.drawn()? {
-        DrawnSeed::Number(seed) => return drawn(dims, |at| Q::draw(seed, at)),
+        DrawnSeed::Number(seed) => return drawn(dims, draws::<T, Q>(seed)),
         DrawnSeed::Operand(seed) => seed,
     };
     let sizes = sizes(&dims)?;
@@ -109,6 +109,12 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
     let kind = DrawElements { count, numbers, from: PhantomData::<(T, Q)> };
     let data: Buffer<T> = execute(&kind, &mut [&mut seed])?.next();
     Ok(build::<T, D>(&sizes, data))
+}
+
+/// Draws the element at a position. (A function, so that the type of the closure does not depend on
+/// dims.)
+fn draws<T: Real, Q: Distribution>(seed: u64) -> impl Fn(u64) -> T {
+    move |at| Q::draw(seed, at)
 }
 
 /// Derives the `at`th seed from a seed, for example one for each parameter of a network or each

@@ -20,7 +20,7 @@ use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
 use crate::types::dim::DimList;
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::Dims;
+use crate::types::set::{Dims, Keys};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -286,8 +286,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     order: &[usize],
     sizes: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {
-    let axis_of = |at| order.iter().position(|&axis| axis == at).expect("each axis is in the order");
-    S::KEYS.check_primes(|at| (sizes[axis_of(at)], None))?;
+    check_primes_in(S::KEYS, order, sizes)?;
     let data: Buffer<T> = data.into();
     let owned = Evaluated::<T, S, R>::in_order(data, order, sizes);
     if order == AxisList::in_memory_of::<S, R>().as_slice() {
@@ -296,6 +295,12 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     let tensor = Named::<T, S, R>::from_expr(owned);
     let shape = tensor.unified_shape()?;
     Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
+}
+
+/// Checks that dims and their primes have the same size. `sizes` is in an order of all axes.
+fn check_primes_in(keys: &Keys, order: &[usize], sizes: &[usize]) -> Result<(), DimError> {
+    let axis_of = |at| order.iter().position(|&axis| axis == at).expect("each axis is in the order");
+    keys.check_primes(|at| (sizes[axis_of(at)], None))
 }
 
 /// For axes of a tensor with the dims `S`, their numbers in a tensor with the dims `Y`.

@@ -143,7 +143,7 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     });
     let mut parts = NestParts::new();
     let lower = |nest| operand.kernel(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::of_step(len), count, reducer)?)
+    Ok(kernels::reduce::reduce(nest, &mut parts, &lower, work, Destination::of_step(len), count, reducer)?)
 }
 
 /// Functions that compute the factors of a product, and the loops along which each varies.

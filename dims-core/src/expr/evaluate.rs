@@ -263,8 +263,13 @@ pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)>
         return None;
     }
     let axes = like?;
-    let len = axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))?;
-    Some((axes, len))
+    Some((axes, volume_of(axes)?))
+}
+
+/// The product of the sizes. `None` if it overflows.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn volume_of(axes: &[Axis]) -> Option<usize> {
+    axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))
 }
 
 /// The axes of all operands, in the order of the set, if the operands are contiguous in `order`, so
@@ -400,7 +405,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     };
     let parts = if shares > 1 { nest.split(0, shares) } else { NestParts::new() };
     let parts = if shares > 1 { &parts[..] } else { core::slice::from_ref(nest) };
-    Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
+    Ok(elementwise::collect(parts, &|nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }
 
 /// The elements of an expression: written over elements that it owns, if [`Expr::place`] returns

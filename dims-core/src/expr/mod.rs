@@ -45,6 +45,7 @@ use crate::types::set::{DimKey, Dims};
 use evaluate::{collect_parts, in_place};
 use kernels::contract;
 use kernels::load::Kernel;
+use kernels::loops::axes::AxisSet;
 use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::told;
@@ -345,9 +346,7 @@ where
     let sizes = shape.sizes();
     let mut rows = Rows::new(sizes.len());
     expr.rows::<U, R>(shape, &mut rows);
-    let order: SmallVec<[usize; 8]> =
-        (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
-    let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
+    let order = factor_order(&rows, sizes);
     let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, Destination::of_step(len), PRIVATE)?;
@@ -356,13 +355,25 @@ where
     Ok(())
 }
 
+/// The axes along which a factor varies, in its memory order.
+fn factor_order(rows: &Rows, sizes: &[usize]) -> SmallVec<[usize; 8]> {
+    let varies = |&axis: &usize| sizes[axis] != 1 && rows.varies(axis);
+    let order: SmallVec<[usize; 8]> = (0..sizes.len()).filter(varies).collect();
+    rows.in_memory_order(&order, sizes).unwrap_or(order)
+}
+
 /// The axes along which the whole expression varies.
 fn support<U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape, supports: &mut contract::Supports) {
     let sizes = shape.sizes();
     let mut rows = Rows::new(sizes.len());
     expr.rows::<U, R>(shape, &mut rows);
+    supports.push(varying(&rows, sizes));
+}
+
+/// The axes of more than one element along which rows vary, as bits.
+fn varying(rows: &Rows, sizes: &[usize]) -> AxisSet {
     let varies = |axis: &usize| sizes[*axis] != 1 && rows.varies(*axis);
-    supports.push((0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis));
+    (0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis)
 }
 
 impl<E: Expr> Expr for &E {

@@ -10,7 +10,7 @@ use crate::seal::Private;
 use crate::storage::unchecked::factor;
 use crate::types::dim::UNSIZED;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -99,6 +99,116 @@ pub(crate) fn spread(
     moved
 }
 
+/// The positions of the inner dims whose loops are the axes of `order`, if dims are only renamed.
+/// `own` are the outer dims.
+fn renamed(changes: &Changes, inner: &Keys, own: &Keys, order: &[usize]) -> Option<SmallVec<[usize; 8]>> {
+    let (own, inner) = (own.as_slice(), inner.as_slice());
+    let is_name = |along: &Along, of: &DimKey| match &along.terms[..] {
+        [(key, 1, size)] => key.same(of) && along.offset == 0 && (size.is_none() || *size == along.inner),
+        _ => false,
+    };
+    let place = |&at: &usize| match own.get(at) {
+        Some(of) => inner.iter().position(|key| match change(changes, key) {
+            Some(along) => is_name(along, of),
+            None => key.same(of),
+        }),
+        None => Some(at),
+    };
+    if own.len() == inner.len() { order.iter().map(place).collect() } else { None }
+}
+
+/// Tells `shape` the sizes of the outer axes that follow from `inner`, the shape of the inner
+/// expression, which has the dims `keys`.
+fn unify_outer(changes: &Changes, keys: &Keys, inner: &Shape, shape: &mut Shape) -> Result<(), DimError> {
+    for (at, key) in keys.as_slice().iter().enumerate() {
+        let (size, origin) = inner.known(at);
+        let Some(along) = change(changes, key) else {
+            shape.unify(outer(shape, key), size, origin)?;
+            continue;
+        };
+        if let (Some(expected), true) = (along.inner, size != UNSIZED) {
+            assert_eq!(expected, size, "the size of `{}` is the one that was checked", key.name);
+        }
+        for (key, _, own) in &along.terms {
+            shape.unify(outer(shape, key), own.unwrap_or(size), origin)?;
+        }
+    }
+    let proposed = inner.proposed().iter();
+    for (at, size) in proposed.flat_map(|&(at, size)| keys.kin_of(at).map(move |kin| (kin, size))) {
+        let key = &keys.as_slice()[at];
+        match change(changes, key).map(|along| &along.terms[..]) {
+            None => shape.propose(outer(shape, key), size),
+            // A renamed dim.
+            Some([(key, 1, None)]) => shape.propose(outer(shape, key), size),
+            Some(_) => {}
+        }
+    }
+    for (from_right, &size) in inner.positional().iter().rev().enumerate() {
+        shape.unify_positional(from_right, size)?;
+    }
+    Ok(())
+}
+
+/// Adds the rows of the inner operands to `rows`, along the outer axes.
+fn spread_rows(changes: &Changes, keys: &Keys, inner: &Rows, shape: &Shape, rows: &mut Rows) {
+    for (strides, &offset) in inner.iter().zip(inner.offsets()) {
+        let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.sizes().len());
+        let moved = spread(changes, keys.as_slice(), strides, shape, &mut row);
+        rows.push_at(offset + moved).copy_from_slice(&row);
+    }
+}
+
+/// The outer axes of elements in memory, whose axes along the inner dims are `named`, and the offset
+/// of the first element. `None` if the sizes of axes differ, or are not known.
+fn spread_axes(
+    changes: &Changes,
+    keys: &Keys,
+    own: &Keys,
+    named: &[Axis],
+) -> Option<(SmallVec<[Axis; 8]>, isize)> {
+    let mut outer: SmallVec<[Axis; 8]> = SmallVec::from_elem(Axis::new(UNSIZED, 0), own.as_slice().len());
+    let mut offset = 0;
+    let mut along = |key: &DimKey, size, stride: isize| {
+        let axis = &mut outer[own.position(key)?];
+        // Two inner dims that become one outer dim must agree in size. If they do not, the general
+        // path reports it.
+        if axis.size != UNSIZED && axis.size != size {
+            return None;
+        }
+        *axis = Axis::new(size, axis.stride.wrapping_add(stride));
+        Some(())
+    };
+    for (key, axis) in keys.as_slice().iter().zip(named) {
+        let Some(change) = change(changes, key) else {
+            along(key, axis.size, axis.stride)?;
+            continue;
+        };
+        if change.inner.is_some_and(|size| size != axis.size) {
+            return None;
+        }
+        add(&mut offset, axis.stride.wrapping_mul(change.offset as isize));
+        for (key, step, own) in &change.terms {
+            along(key, own.unwrap_or(axis.size), axis.stride.wrapping_mul(*step))?;
+        }
+    }
+    outer.iter().all(|axis| axis.size != UNSIZED).then_some((outer, offset))
+}
+
+/// The strides of elements in memory along the loops, and the offset of the first element.
+fn spread_strides(
+    changes: &Changes,
+    keys: &Keys,
+    [named, positional]: [&[Axis]; 2],
+    shape: &Shape,
+) -> (SmallVec<[isize; 8]>, isize) {
+    let mut row = SmallVec::from_elem(0, shape.sizes().len());
+    let strides = named.iter().map(|axis| axis.stride);
+    let positional = positional.iter().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
+    let strides: SmallVec<[isize; 8]> = strides.chain(positional).collect();
+    let moved = spread(changes, keys.as_slice(), &strides, shape, &mut row);
+    (row, moved)
+}
+
 impl<E: Clone, S, R> Clone for Remap<E, S, R> {
     fn clone(&self) -> Self {
         Remap { inner: self.inner.clone(), changes: self.changes.clone(), marker: PhantomData }
@@ -114,34 +224,6 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     /// `inner` with several dims along others.
     pub(crate) fn of(inner: E, changes: Changes) -> Self {
         Remap { inner, changes, marker: PhantomData }
-    }
-
-    fn change(&self, key: &DimKey) -> Option<&Along> {
-        change(&self.changes, key)
-    }
-
-    /// Adds an operand's strides along the inner axes to those along the loops. Returns the offset
-    /// of its first element.
-    fn spread(&self, strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
-        spread(&self.changes, S::KEYS.as_slice(), strides, shape, row)
-    }
-
-    /// The positions of the inner dims whose loops are the axes of `order`, if dims are only
-    /// renamed.
-    fn renamed<U: Dims>(&self, order: &[usize]) -> Option<SmallVec<[usize; 8]>> {
-        let (own, inner) = (U::KEYS.as_slice(), S::KEYS.as_slice());
-        let is_name = |along: &Along, of: &DimKey| match &along.terms[..] {
-            [(key, 1, size)] => key.same(of) && along.offset == 0 && (size.is_none() || *size == along.inner),
-            _ => false,
-        };
-        let place = |&at: &usize| match own.get(at) {
-            Some(of) => inner.iter().position(|key| match self.change(key) {
-                Some(along) => is_name(along, of),
-                None => key.same(of),
-            }),
-            None => Some(at),
-        };
-        if own.len() == inner.len() { order.iter().map(place).collect() } else { None }
     }
 
     fn inner_shape(&self) -> Result<Shape, DimError> {
@@ -165,77 +247,21 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         Self: 'k;
 
     fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        let inner = self.inner_shape()?;
-        for (at, key) in S::KEYS.as_slice().iter().enumerate() {
-            let (size, origin) = inner.known(at);
-            let Some(along) = self.change(key) else {
-                shape.unify(outer(shape, key), size, origin)?;
-                continue;
-            };
-            if let (Some(expected), true) = (along.inner, size != UNSIZED) {
-                assert_eq!(expected, size, "the size of `{}` is the one that was checked", key.name);
-            }
-            for (key, _, own) in &along.terms {
-                shape.unify(outer(shape, key), own.unwrap_or(size), origin)?;
-            }
-        }
-        let proposed = inner.proposed().iter();
-        for (at, size) in proposed.flat_map(|&(at, size)| S::KEYS.kin_of(at).map(move |kin| (kin, size))) {
-            let key = &S::KEYS.as_slice()[at];
-            match self.change(key).map(|along| &along.terms[..]) {
-                None => shape.propose(outer(shape, key), size),
-                // A renamed dim.
-                Some([(key, 1, None)]) => shape.propose(outer(shape, key), size),
-                Some(_) => {}
-            }
-        }
-        for (from_right, &size) in inner.positional().iter().rev().enumerate() {
-            shape.unify_positional(from_right, size)?;
-        }
-        Ok(())
+        unify_outer(&self.changes, S::KEYS, &self.inner_shape()?, shape)
     }
 
     fn rows<U: Dims, V: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         let inner = self.inner_shape().expect("the operands are unified");
         let mut own = Rows::new(inner.sizes().len());
         self.inner.rows::<S, R>(&inner, &mut own);
-        for (strides, &offset) in own.iter().zip(own.offsets()) {
-            let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.sizes().len());
-            let moved = self.spread(strides, shape, &mut row);
-            rows.push_at(offset + moved).copy_from_slice(&row);
-        }
+        spread_rows(&self.changes, S::KEYS, &own, shape, rows);
     }
 
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
         let inner = self.inner.in_memory::<S>()?;
-        let mut named: SmallVec<[Axis; 8]> =
-            SmallVec::from_elem(Axis::new(UNSIZED, 0), U::KEYS.as_slice().len());
-        let mut offset = 0;
-        let mut along = |key: &DimKey, size, stride: isize| {
-            let own = &mut named[U::KEYS.position(key)?];
-            // Two inner dims that become one outer dim must agree in size. If they do not, the
-            // general path reports it.
-            if own.size != UNSIZED && own.size != size {
-                return None;
-            }
-            *own = Axis::new(size, own.stride.wrapping_add(stride));
-            Some(())
-        };
-        for (key, axis) in S::KEYS.as_slice().iter().zip(&inner.named) {
-            let Some(change) = self.change(key) else {
-                along(key, axis.size, axis.stride)?;
-                continue;
-            };
-            if change.inner.is_some_and(|size| size != axis.size) {
-                return None;
-            }
-            add(&mut offset, axis.stride.wrapping_mul(change.offset as isize));
-            for (key, step, own) in &change.terms {
-                along(key, own.unwrap_or(axis.size), axis.stride.wrapping_mul(*step))?;
-            }
-        }
+        let (named, offset) = spread_axes(&self.changes, S::KEYS, U::KEYS, &inner.named)?;
         let elements = inner.elements.moved(offset);
-        named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { elements, named, ..inner })
+        Some(Raw { elements, named, ..inner })
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]
@@ -264,11 +290,9 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let Some(raw) = self.inner.in_memory::<S>() else {
             return super::evaluate_factor::<U, V, _>(self, shape, factors);
         };
-        let mut row = SmallVec::from_elem(0, shape.sizes().len());
-        let strides = raw.named.iter().map(|axis| axis.stride);
-        let positional = raw.positional.iter().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
-        let strides: SmallVec<[isize; 8]> = strides.chain(positional).collect();
-        let elements = raw.elements.moved(self.spread(&strides, shape, &mut row));
+        let axes = [&raw.named[..], &raw.positional];
+        let (row, moved) = spread_strides(&self.changes, S::KEYS, axes, shape);
+        let elements = raw.elements.moved(moved);
         factors.operands.push(factor(elements, row));
         Ok(())
     }
@@ -284,12 +308,12 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
-        let Some(order) = self.renamed::<U>(order) else { return Err(self) };
+        let Some(order) = renamed(&self.changes, S::KEYS, U::KEYS, order) else { return Err(self) };
         let Remap { inner, changes, marker } = self;
         inner.into_contiguous::<S>(&order).map_err(|inner| Remap { inner, changes, marker })
     }
 
     fn shared<U: Dims>(&self, order: &[usize]) -> Option<Buffer<E::Elem>> {
-        self.inner.shared::<S>(&self.renamed::<U>(order)?)
+        self.inner.shared::<S>(&renamed(&self.changes, S::KEYS, U::KEYS, order)?)
     }
 }

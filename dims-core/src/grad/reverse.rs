@@ -259,5 +259,11 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
 /// The value that the caller gets. It remains traced only where it depends on variables of other
 /// calls.
 pub(super) fn shown<Y: Parameters>(value: &Y, call: &GradientCall) -> Result<Y, DimError> {
-    Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, &[call])))
+    Y::walk([value], &mut Path::new(), &mut Detached(is_of(call)))
+}
+
+/// Tells of a node whether it depends only on variables of this call. (A function, so that the type
+/// of the closure does not depend on that of the value.)
+fn is_of(call: &GradientCall) -> impl Fn(&Arc<Node>) -> bool {
+    move |node| !depends_on_others(node, &[call])
 }

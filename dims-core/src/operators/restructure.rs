@@ -13,6 +13,7 @@ use crate::expr::evaluate::evaluate;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
 use crate::plan::axes::{AxisList, check_primes_of};
+use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, checked};
@@ -21,7 +22,7 @@ use crate::types::dim::{DimList, DimRef};
 use crate::types::rank::Rank0;
 use crate::types::role::{KeepsRole, RolesUnflatten};
 use crate::types::set::rename::{NotIn, PartOf};
-use crate::types::set::{Dims, DimsOf, NameFor, Union};
+use crate::types::set::{DimKey, Dims, DimsOf, NameFor, Union};
 use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
@@ -482,27 +483,38 @@ pub trait Restructure: Computable {
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(&group, 1)?;
         whole.info().unify(size, None)?;
-        // The result's axes in memory order, with the axes of the parts in place of `whole`.
-        let own = W::Out::KEYS.as_slice();
         let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();
-        let mut order: SmallVec<[usize; 8]> = SmallVec::new();
-        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
-        for key in own_order.iter().map(|&at| &own[at]) {
-            if key.same(&whole.info().key()) {
-                order.extend(group.iter().copied());
-                sizes.push(size);
-            } else {
-                let at = shape.position(key).expect("the dim is one of the tensor's");
-                order.push(at);
-                sizes.push(shape.size(at));
-            }
-        }
-        order.extend(shape.named_len()..shape.sizes().len());
-        sizes.extend(shape.positional().iter().copied());
+        let whole = (whole.info().key(), size);
+        let (order, sizes) = flattened(&shape, W::Out::KEYS.as_slice(), own_order, whole, &group);
         check_primes_of::<W::Out, Self::Rank>(&sizes)?;
         let data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
     }
+}
+
+/// The axes of a flattened tensor in memory order, with the axes `group` in place of `whole`, and the
+/// sizes of the result in this order. The result has the dims `keys`, in `own_order`.
+fn flattened(
+    shape: &Shape,
+    keys: &[DimKey],
+    own_order: &[usize],
+    (whole, size): (DimKey, usize),
+    group: &[usize],
+) -> (SmallVec<[usize; 8]>, SmallVec<[usize; 8]>) {
+    let (mut order, mut sizes) = (SmallVec::new(), SmallVec::new());
+    for key in own_order.iter().map(|&at| &keys[at]) {
+        if key.same(&whole) {
+            order.extend(group.iter().copied());
+            sizes.push(size);
+        } else {
+            let at = shape.position(key).expect("the dim is one of the tensor's");
+            order.push(at);
+            sizes.push(shape.size(at));
+        }
+    }
+    order.extend(shape.named_len()..shape.sizes().len());
+    sizes.extend(shape.positional().iter().copied());
+    (order, sizes)
 }
 
 impl<A: Computable> Restructure for A {}

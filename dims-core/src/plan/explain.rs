@@ -22,6 +22,11 @@ pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
     keys.as_slice().get(axis).map_or("..", |key| key.name)
 }
 
+/// The names of loop axes, for plans.
+pub(crate) fn names_of(keys: &Keys, axes: &[usize]) -> Vec<&'static str> {
+    axes.iter().map(|&axis| name(keys, axis)).collect()
+}
+
 /// A loop axis with a size, as an axis of a recorded step.
 #[cfg(feature = "std")]
 pub(crate) fn node_axis(keys: &[DimKey], axis: usize, size: usize) -> NodeAxis {

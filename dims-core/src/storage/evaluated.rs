@@ -116,7 +116,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         if B::MAY_BE_MARKED
             && let Some(mark) = data.mark()
         {
-            tell_axes(mark, S::KEYS, order.iter().copied().zip(sizes.iter().copied()));
+            tell_axes(mark, S::KEYS, order, sizes);
         }
         // (Built at the end: moving a struct right after writing its fields one by one stalls.)
         let origin = Some(Location::caller());
@@ -161,11 +161,10 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// If the axes reach beyond the elements.
     #[track_caller]
     pub(crate) fn along(data: Vec<T>, axis: usize, sizes: &[usize]) -> Self {
-        let own = |at: usize| Axis::new(sizes[at], if at == axis { 1 } else { 0 });
+        assert_eq!(sizes.len(), S::Axes::LEN + R::N, "one size for each axis");
         let (mut named, mut positional) =
             (S::Axes::filled(Axis::default()), R::Axes::filled(Axis::default()));
-        named.as_mut_slice().iter_mut().enumerate().for_each(|(at, axis)| *axis = own(at));
-        positional.as_mut_slice().iter_mut().zip(S::Axes::LEN..).for_each(|(axis, at)| *axis = own(at));
+        fill_along([named.as_mut_slice(), positional.as_mut_slice()], axis, sizes);
         Self::strided(data, 0, named, positional, Some(Location::caller()))
     }
 
@@ -211,10 +210,10 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// # Panics
     ///
     /// If there are more or fewer elements in memory than before.
-    #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
         assert_eq!(data.len(), self.data.len(), "the number of elements stays the same");
         let own = Evaluated { data, marker: PhantomData, ..*self };
+        #[cfg(feature = "std")]
         own.tell_axes();
         own
     }
@@ -235,18 +234,27 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     #[cfg(feature = "std")]
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
-        let all: SmallVec<[Axis; 8]> = self.axes().collect();
         let order = self.order_in_memory();
         if self.is_contiguous(&order) {
-            tell_axes(mark, S::KEYS, order.iter().map(|&at| (at, all[at].size)));
+            tell_axes(mark, S::KEYS, &order, &self.sizes_in(&order));
         }
     }
 
     /// The numbers of all axes, from the outermost in memory to the innermost. Dims are numbered
     /// before positional axes.
     pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
-        let strides: SmallVec<[usize; 8]> = self.axes().map(|axis| axis.stride.unsigned_abs()).collect();
-        order_of_strides(&strides)
+        order_of_strides(self.axis_slices())
+    }
+
+    /// The sizes of all axes, dims first.
+    pub(crate) fn sizes(&self) -> SmallVec<[usize; 8]> {
+        sizes_of(self.axis_slices())
+    }
+
+    /// The sizes of all axes, in this order.
+    #[cfg(any(feature = "std", feature = "half"))]
+    pub(crate) fn sizes_in(&self, order: &[usize]) -> SmallVec<[usize; 8]> {
+        sizes_in(self.axis_slices(), order)
     }
 
     /// Makes the elements constants, in the same memory unless it is shared.
@@ -355,7 +363,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     where
         T: Clone,
     {
-        if !self.axes().any(|axis| axis.stride == 0 && axis.size > 1) {
+        if !have_repeated(self.axis_slices()) {
             return;
         }
         let all: SmallVec<[Axis; 8]> = self.axes().collect();
@@ -380,11 +388,10 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     where
         T: Clone,
     {
-        let len = self.axes().try_fold(1usize, |len, axis| len.checked_mul(axis.size));
-        let Some(len) = len.filter(|&len| len < self.data.len()) else { return };
-        if are_in_one_piece(self.axes().filter(|axis| axis.size != 1).collect())
-            && !self.data.is_unshared()
-            && let Some(part) = self.data.get(self.start..).and_then(|behind| behind.get(..len))
+        let Some(len) = len_in_one_piece(self.axis_slices(), self.data.len()) else { return };
+        if !self.data.is_unshared()
+            && let Some(end) = self.start.checked_add(len)
+            && let Some(part) = self.data.get(self.start..end)
         {
             self.data = part.to_vec().into();
             self.start = 0;
@@ -393,7 +400,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 
     /// The axes of the dims, then the positional ones.
     pub(crate) fn axes(&self) -> impl Iterator<Item = Axis> {
-        self.named.as_slice().iter().chain(self.positional.as_slice()).copied()
+        all_of(self.axis_slices())
+    }
+
+    /// The axes of the dims, and the positional ones. (Functions of these are compiled once,
+    /// instead of once for each type of tensor.)
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub(crate) fn axis_slices(&self) -> [&[Axis]; 2] {
+        [self.named.as_slice(), self.positional.as_slice()]
     }
 
     /// All elements in the memory, in its order. (The axes may reach only some of them.)
@@ -493,16 +507,54 @@ fn fill_contiguous([named, positional]: [&mut [Axis]; 2], order: &[usize], sizes
     step
 }
 
+/// Sets the axes of elements that vary only along `axis`.
+fn fill_along(axes: [&mut [Axis]; 2], axis: usize, sizes: &[usize]) {
+    for (at, (own, &size)) in axes.into_iter().flatten().zip(sizes).enumerate() {
+        *own = Axis::new(size, if at == axis { 1 } else { 0 });
+    }
+}
+
+fn all_of([named, positional]: [&[Axis]; 2]) -> impl Iterator<Item = Axis> {
+    named.iter().chain(positional).copied()
+}
+
+fn sizes_of(axes: [&[Axis]; 2]) -> SmallVec<[usize; 8]> {
+    all_of(axes).map(|axis| axis.size).collect()
+}
+
+#[cfg(any(feature = "std", feature = "half"))]
+fn sizes_in(axes: [&[Axis]; 2], order: &[usize]) -> SmallVec<[usize; 8]> {
+    let sizes = sizes_of(axes);
+    order.iter().map(|&at| sizes[at]).collect()
+}
+
 /// The numbers of axes, from the outermost in memory to the innermost.
-fn order_of_strides(strides: &[usize]) -> SmallVec<[usize; 8]> {
+pub(crate) fn order_of_strides(axes: [&[Axis]; 2]) -> SmallVec<[usize; 8]> {
+    let strides: SmallVec<[usize; 8]> = all_of(axes).map(|axis| axis.stride.unsigned_abs()).collect();
     let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
     // A stable sort: axes of size 1 may share a stride with others.
     order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
     order
 }
 
+/// Whether several positions share an element.
+#[cfg_attr(not(unoptimized), inline)]
+fn have_repeated(axes: [&[Axis]; 2]) -> bool {
+    all_of(axes).any(|axis| axis.stride == 0 && axis.size > 1)
+}
+
+/// The number of positions, if it is less than `most`, and the elements are contiguous in some order
+/// of the axes.
+#[cfg_attr(not(unoptimized), inline)]
+fn len_in_one_piece(axes: [&[Axis]; 2], most: usize) -> Option<usize> {
+    let len = all_of(axes).try_fold(1usize, |len, axis| len.checked_mul(axis.size));
+    len.filter(|&len| len < most && are_in_one_piece(axes))
+}
+
 /// Whether elements along these axes are contiguous in some order of the axes.
-fn are_in_one_piece(mut axes: SmallVec<[Axis; 8]>) -> bool {
+#[inline(never)]
+fn are_in_one_piece(axes: [&[Axis]; 2]) -> bool {
+    let mut axes: SmallVec<[Axis; 8]> = all_of(axes).filter(|axis| axis.size != 1).collect();
     axes.sort_by_key(|axis| axis.stride);
     let mut step: usize = 1;
     axes.iter().all(|axis| {
@@ -512,16 +564,16 @@ fn are_in_one_piece(mut axes: SmallVec<[Axis; 8]>) -> bool {
     })
 }
 
-/// Records the axes of marked memory in the step that computed it. `axes` has their numbers (dims
-/// are numbered first) and sizes, from the outermost to the innermost.
+/// Records the axes of marked memory in the step that computed it. `order` has their numbers (dims
+/// are numbered first) from the outermost to the innermost; `sizes` is in that order.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
+fn tell_axes(mark: &Mark, keys: &Keys, order: &[usize], sizes: &[usize]) {
     let mark: &dyn Any = &**mark;
     if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
-        let axis = |(axis, size)| explain::node_axis(keys.as_slice(), axis, size);
-        node.lies_along(|| axes.map(axis).collect());
+        let axis = |(&axis, &size)| explain::node_axis(keys.as_slice(), axis, size);
+        node.lies_along(|| order.iter().zip(sizes).map(axis).collect());
     }
 }
 

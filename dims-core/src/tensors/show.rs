@@ -7,7 +7,7 @@ use crate::expr::step::check_unrecorded;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{Dims, Keys};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -47,7 +47,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 
 /// The dims with their sizes, positional axes as `..`.
 fn dims<S: Dims>(sizes: &[usize]) -> String {
-    let names = S::KEYS.as_slice().iter().map(|key| key.name).chain(core::iter::repeat(".."));
+    dims_of(S::KEYS, sizes)
+}
+
+fn dims_of(keys: &Keys, sizes: &[usize]) -> String {
+    let names = keys.as_slice().iter().map(|key| key.name).chain(core::iter::repeat(".."));
     let dims: Vec<String> = names.zip(sizes).map(|(name, size)| format!("{name}: {size}")).collect();
     format!("dims ({})", dims.join(", "))
 }

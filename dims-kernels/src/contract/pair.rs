@@ -296,7 +296,7 @@ pub(super) unsafe fn sum_loop<T: Num>(
         // SAFETY: the caller's promise.
         return unsafe { sum_products([a, b], nest, sum, to) };
     }
-    reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, sum)
+    reduce(nest, &mut NestParts::new(), &lower, nest.positions(), to, 0, sum)
 }
 
 /// The operands of a product whose rows, columns or sums are several loops. An operand is packed if

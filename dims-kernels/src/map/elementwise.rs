@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 /// on different threads, each by a kernel that `lower` makes for it.
 pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
     parts: &'n [Nest],
-    lower: impl Fn(&'n Nest) -> K,
+    lower: &dyn Fn(&'n Nest) -> K,
     to: Destination<'_, K::Elem>,
 ) -> Result<Vec<K::Elem>, Error> {
     if let [nest] = parts {

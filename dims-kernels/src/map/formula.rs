@@ -400,7 +400,7 @@ impl UpdateProgram {
                 )
             }
         };
-        let data = collect(&parts, kernel, Destination::New(len))?;
+        let data = collect(&parts, &kernel, Destination::New(len))?;
         for data in &mut beside {
             // SAFETY: to read the first result, the pass has loaded the tile of each position, and
             // loading a tile writes its other results.

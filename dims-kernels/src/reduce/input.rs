@@ -92,20 +92,6 @@ impl<T: Element> ReduceInput<'_, T> {
             // SAFETY: likewise, for each operand, as the caller of `of_program` promised.
             InputElements::ScalarProgram(program, kernel) => unsafe { kernel(program, nest) },
         };
-        reduce_any(nest, &mut NestParts::new(), &kernel, work, to, count, reducer)
+        reduce(nest, &mut NestParts::new(), &kernel, work, to, count, reducer)
     }
-}
-
-/// [`reduce`], compiled once for each type and reducer, because elements in memory and computed
-/// elements have the same type of kernel.
-pub(crate) fn reduce_any<'n, T: Element, R: Reducer<T, Out: Send>>(
-    nest: &'n Nest,
-    parts: &'n mut NestParts,
-    kernel: &dyn Fn(&'n Nest) -> AnyElements<'n, T>,
-    work: usize,
-    to: Destination<'_, R::Out>,
-    count: usize,
-    reducer: R,
-) -> Result<Vec<R::Out>, Error> {
-    reduce(nest, parts, kernel, work, to, count, reducer)
 }

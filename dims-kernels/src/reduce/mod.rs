@@ -126,9 +126,10 @@ pub trait Reducer<T>: Copy {
 /// Runs a reduction. The results are in the order of the kept axes. After an error, some of them
 /// may have been written.
 ///
-/// `kernel` lowers the expression for a nest or a part of it. With many elements (`work`), the
-/// parts run on several threads. `count` is the number of elements that [`finish`](Reducer::finish)
-/// gets for each result.
+/// `kernel` lowers the expression for a nest or a part of it. (As `dyn`, so that this function is
+/// compiled once for each type of kernel.) With many elements (`work`), the parts run on several
+/// threads. `count` is the number of elements that [`finish`](Reducer::finish) gets for each
+/// result.
 ///
 /// # Panics
 ///
@@ -136,7 +137,7 @@ pub trait Reducer<T>: Copy {
 pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
-    kernel: impl Fn(&'n Nest) -> K,
+    kernel: &dyn Fn(&'n Nest) -> K,
     work: usize,
     to: Destination<'_, R::Out>,
     count: usize,
@@ -151,7 +152,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
-    kernel: impl Fn(&'n Nest) -> K,
+    kernel: &dyn Fn(&'n Nest) -> K,
     work: usize,
     places: &mut [MaybeUninit<R::Out>],
     count: usize,
@@ -184,7 +185,7 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut NestParts,
-    kernel: impl Fn(&'n Nest) -> K,
+    kernel: &dyn Fn(&'n Nest) -> K,
     reducer: R,
 ) -> Result<R::Acc, Error> {
     *parts = nest.split(0, nest.positions().div_ceil(PART).min(256));

@@ -324,7 +324,7 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
     // SAFETY: the field's program loads its operands. The sources are their memory, and the nest
     // has their rows.
     let lower = |nest| unsafe { Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest)) };
-    collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
+    collect(&nest.split(0, threads), &lower, Destination::New(len)).inspect(|data| told(data))
 }
 
 /// Several values of a field's program, each contiguous in an order of all loops, computed in one
@@ -381,7 +381,7 @@ pub(crate) fn together(
                 )
             }
         };
-        let data = collect(&parts, kernel, Destination::New(len))?;
+        let data = collect(&parts, &kernel, Destination::New(len))?;
         for data in &mut beside {
             // SAFETY: to return the elements of the first result, the pass has loaded the tile of
             // each position, and has written the elements of the other results with it.

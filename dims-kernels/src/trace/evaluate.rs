@@ -12,8 +12,8 @@ use crate::memory::destination::Destination;
 use crate::memory::listener::freed;
 use crate::ops::code::DType;
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::input::{ReduceInput, reduce_any};
-use crate::reduce::{Reducer, reducers};
+use crate::reduce::input::ReduceInput;
+use crate::reduce::{Reducer, reduce, reducers};
 use crate::scalar::Real;
 use crate::trace::compute::{
     Dense, HeldMemories, SumLoops, add_at, covers, filled, floats, hollow_of, mapped, rows, whole_lines,
@@ -159,5 +159,5 @@ fn summed<T: ProgramOutput + Real>(
         })
     };
     let to = Destination::New(len);
-    reduce_any(&nest, &mut NestParts::new(), &computed, work, to, count, reducers::Sum::ONCE)
+    reduce(&nest, &mut NestParts::new(), &computed, work, to, count, reducers::Sum::ONCE)
 }

@@ -690,7 +690,7 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
         // its loops. Additional loops are over elements that a computed index may select. The
         // kernel runs over this nest.
         let lower = |nest| unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
-        let data = collect(core::slice::from_ref(&nest), lower, Destination::New(len))?;
+        let data = collect(core::slice::from_ref(&nest), &lower, Destination::New(len))?;
         return Ok(Buffer::from(data).held());
     };
     let mut data = reserve(len)?;

@@ -49,10 +49,10 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
     let case = (&sizes, &order, [&a.strides, &b.strides]);
     let parts: NestParts = nest.split(0, choices.within(1, 4));
     for parts in [std::slice::from_ref(&nest), &parts] {
-        let found = collect(parts, lower, Destination::New(expected.len())).expect("nothing fails");
+        let found = collect(parts, &lower, Destination::New(expected.len())).expect("nothing fails");
         assert_same(&found, &expected, &(case, parts.len()));
         let mut there: Vec<T> = expected.iter().map(|x| x.neg()).collect();
-        collect(parts, lower, Destination::Given(&mut there)).expect("nothing fails");
+        collect(parts, &lower, Destination::Given(&mut there)).expect("nothing fails");
         assert_same(&there, &expected, &("given", case, parts.len()));
     }
     reused::<T>(&expected, &result, parts.len());
@@ -74,7 +74,7 @@ fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
         let a = unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
         UnaryKernel { op: &Neg, a }
     };
-    collect(&parts, lower, Destination::Reused(&freed)).expect("nothing fails");
+    collect(&parts, &lower, Destination::Reused(&freed)).expect("nothing fails");
     let expected: Vec<T> = x.iter().map(|x| x.neg()).collect();
     assert_same(&data, &expected, &("reused", sizes, parts.len()));
 }

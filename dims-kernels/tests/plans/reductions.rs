@@ -150,7 +150,7 @@ fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
         .map(|group| group.into_iter().fold(T::ZERO, T::add))
         .collect();
     let to = Destination::New(sums.len());
-    let found = reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, Sum::ONCE);
+    let found = reduce(&nest, &mut NestParts::new(), &lower, nest.positions(), to, 0, Sum::ONCE);
     let case = (&axes.sizes, &axes.kept, &axes.reduced, [&a.strides, &b.strides]);
     assert_same(&found.expect("there is memory"), &sums, &case);
 }

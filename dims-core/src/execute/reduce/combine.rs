@@ -81,8 +81,7 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
     }
 
     pub(super) fn dims<E: Expr>() -> ProductDims {
-        let name = |&axis: &usize| explain::name(S::KEYS, axis);
-        product_dims(E::FACTS.pair, Self::KEPT.as_slice().iter().map(name).collect())
+        product_dims(E::FACTS.pair, explain::names_of(S::KEYS, Self::KEPT.as_slice()))
     }
 }
 
@@ -232,7 +231,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
     }
     let mut parts = NestParts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, to, count, reducer)?)
+    Ok(kernels::reduce::reduce(nest, &mut parts, &lower, work, to, count, reducer)?)
 }
 
 #[inline]

@@ -16,13 +16,13 @@ use kernels::scalar::Element;
 
 /// The same part of each value.
 ///
-/// Walks call this function instead of the `map` of an array, because rustc compiles several
-/// functions for each closure that is passed to `map`. `part` is a function pointer, so all calls
-/// with the same types share one function.
+/// Walks call this function instead of the `map` of an array, for which rustc compiles several
+/// functions for each closure. `part` is a function pointer, so all calls with the same types share
+/// one function.
 #[doc(hidden)]
 pub fn each_part<'v, P, Q: ?Sized, const N: usize>(of: [&'v P; N], part: fn(&'v P) -> &'v Q) -> [&'v Q; N] {
     if const { N == 0 } {
-        return of.map(part);
+        return nothing();
     }
     let mut parts = [part(of[0]); N];
     for at in 1..N {
@@ -37,13 +37,19 @@ pub fn each_part_mut<'v, P, Q: ?Sized, const M: usize>(
     changed: &'v mut [&mut P; M],
     part: fn(&'v mut P) -> &'v mut Q,
 ) -> [&'v mut Q; M] {
-    changed.each_mut().map(|of| part(of))
+    let mut changed = changed.iter_mut();
+    core::array::from_fn(|_| part(changed.next().expect("there are `M` values")))
+}
+
+/// The references to no values, for `N` = 0.
+fn nothing<'v, Q: ?Sized, const N: usize>() -> [&'v Q; N] {
+    core::array::from_fn(|_| unreachable!("there is no value"))
 }
 
 /// The element at a position of each slice.
 fn each_element<P, const N: usize>(of: [&[P]; N], at: usize) -> [&P; N] {
     if const { N == 0 } {
-        return of.map(|of| &of[at]);
+        return nothing();
     }
     let mut elements = [&of[0][at]; N];
     for number in 1..N {
@@ -54,7 +60,8 @@ fn each_element<P, const N: usize>(of: [&[P]; N], at: usize) -> [&P; N] {
 
 /// Like [`each_element`], by mutable reference.
 fn each_element_mut<'v, P, const M: usize>(changed: &'v mut [&mut [P]; M], at: usize) -> [&'v mut P; M] {
-    changed.each_mut().map(|of| &mut of[at])
+    let mut changed = changed.iter_mut();
+    core::array::from_fn(|_| &mut changed.next().expect("there are `M` slices")[at])
 }
 
 /// Walks over the elements of slices, which must have equal lengths.

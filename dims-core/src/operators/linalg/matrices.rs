@@ -12,7 +12,7 @@ use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::brand::DimInfo;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -42,6 +42,38 @@ pub(crate) enum BatchAxis {
     Positional(usize),
 }
 
+/// The axes in their order, with these two last.
+fn with_last(all: &[usize], last: [usize; 2]) -> Order {
+    all.iter().copied().filter(|axis| !last.contains(axis)).chain(last).collect()
+}
+
+/// The axes of the batch, and those of the matrices, which are last in this order. All with their
+/// sizes.
+fn batch_of(
+    order: &[usize],
+    keys: &[DimKey],
+    shape: &Shape,
+) -> (Vec<(BatchAxis, usize)>, [(DimKey, usize); 2]) {
+    let (batch, matrix) = order.split_at(order.len() - 2);
+    let axis = |&at: &usize| match keys.get(at) {
+        Some(&key) => (BatchAxis::Dim(key), shape.size(at)),
+        None => (BatchAxis::Positional(at - keys.len()), shape.size(at)),
+    };
+    let matrix = [0, 1].map(|at| (keys[matrix[at]], shape.size(matrix[at])));
+    (batch.iter().map(axis).collect(), matrix)
+}
+
+/// The axes of a result with the dims `keys`, in memory order, and their sizes: those of the batch,
+/// and further ones.
+fn axes_of_result(batch: &[(BatchAxis, usize)], keys: &Keys, further: &[(DimKey, usize)]) -> (Order, Sizes) {
+    let position = |key: &DimKey| keys.position(key).expect("the dim is one of the result's");
+    let of_batch = batch.iter().map(|(axis, size)| match axis {
+        BatchAxis::Dim(key) => (position(key), *size),
+        BatchAxis::Positional(number) => (keys.as_slice().len() + number, *size),
+    });
+    of_batch.chain(further.iter().map(|(key, size)| (position(key), *size))).unzip()
+}
+
 impl<T: Element> MatrixBatch<T> {
     /// The matrices along two dims of a tensor.
     #[track_caller]
@@ -56,16 +88,10 @@ impl<T: Element> MatrixBatch<T> {
         shape.check_given(&columns)?;
         let along = [rows, columns].map(|dim| position(&shape, dim));
         let all = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-        let kept: Order = all.iter().copied().filter(|axis| !along.contains(axis)).collect();
-        let order: Order = kept.iter().copied().chain(along).collect();
+        let order = with_last(all, along);
         let data = evaluate_to_read::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
-        let keys = A::Dims::KEYS.as_slice();
-        let axis = |&at: &usize| match keys.get(at) {
-            Some(&key) => (BatchAxis::Dim(key), shape.size(at)),
-            None => (BatchAxis::Positional(at - keys.len()), shape.size(at)),
-        };
-        let [rows, columns] = along.map(|at| (keys[at], shape.size(at)));
-        Ok(MatrixBatch { data, batch: kept.iter().map(axis).collect(), rows, columns })
+        let (batch, [rows, columns]) = batch_of(&order, A::Dims::KEYS.as_slice(), &shape);
+        Ok(MatrixBatch { data, batch, rows, columns })
     }
 
     /// Like [`of`](Self::of), but the matrices must be square.
@@ -138,14 +164,7 @@ impl<T: Element> MatrixBatch<T> {
         data: Buffer<U>,
         further: &[(DimKey, usize)],
     ) -> Result<Named<U, S, R>, DimError> {
-        let position = |key: &DimKey| S::KEYS.position(key).expect("the dim is one of the result's");
-        let of_batch = self.batch.iter().map(|(axis, _)| match axis {
-            BatchAxis::Dim(key) => position(key),
-            BatchAxis::Positional(number) => S::KEYS.as_slice().len() + number,
-        });
-        let order: Order = of_batch.chain(further.iter().map(|(key, _)| position(key))).collect();
-        let sizes: Sizes =
-            self.batch.iter().map(|own| own.1).chain(further.iter().map(|own| own.1)).collect();
+        let (order, sizes) = axes_of_result(&self.batch, S::KEYS, further);
         arranged::<U, S, R>(data, &order, &sizes)
     }
 

@@ -6,7 +6,7 @@ use super::implement::with_state;
 use super::moments::kept;
 use super::scalars::{StepScalars, one};
 use super::settings::{at_least_0, below_1, decaying, settings, within};
-use super::state_tensor::{AxisNumbers, StateElem, StateTensor, sizes_of};
+use super::state_tensor::{StateElem, StateTensor};
 use super::step_after::StepAfter;
 use super::unchanged::Unchanged;
 use super::update::{
@@ -250,7 +250,7 @@ impl Visitor<1, 1> for FactoredPass<'_> {
             return Ok(());
         }
         let kept = self.along.ready::<T>(path).expect("the state of all parameters is ready");
-        let sizes: AxisNumbers = sizes_of(tensor).collect();
+        let sizes = tensor.expr.sizes();
         if self.unchanged.has(path) || sizes.contains(&0) {
             return Ok(());
         }
@@ -270,7 +270,7 @@ impl Visitor<1, 1> for FactoredPass<'_> {
             }
         }
         let records = matches!(scalars, StepScalars::Tensors(_))
-            || is_any_recorded(tensor, [gradient], moments, master.as_deref());
+            || is_any_recorded(tensor.expr.buffer(), &[gradient.expr.buffer()], moments, master.as_deref());
         let step = ParameterStep {
             settings,
             blocks: axes.map(|axes| FactoredBlocks::new(&order, &sizes, axes)),

@@ -3,19 +3,15 @@
 
 use super::groups::{GroupSettings, ParameterGroups, learned_paths};
 use super::scalars::StepsTaken;
+#[cfg(feature = "half")]
+use super::state_tensor::lying_otherwise;
 use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
-#[cfg(all(feature = "std", feature = "half"))]
-use super::state_tensor::{lying_otherwise, sizes_of};
 use super::unchanged::Unchanged;
 use crate::error::DimError;
 use crate::execute::reduce::is_half;
-#[cfg(feature = "half")]
-use crate::expr::Unary;
-#[cfg(feature = "half")]
-use crate::expr::evaluate::evaluate_tensor_in;
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
-#[cfg(all(feature = "std", feature = "half"))]
+#[cfg(feature = "half")]
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
@@ -26,13 +22,13 @@ use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-#[cfg(feature = "half")]
-use core::any::Any;
 use core::any::TypeId;
-#[cfg(all(feature = "std", feature = "half"))]
-use kernels::memory::buffer::Buffer;
 #[cfg(feature = "half")]
-use kernels::ops::Map;
+use kernels::map::in_place::slice_as;
+#[cfg(feature = "half")]
+use kernels::memory::allocate::reserve;
+#[cfg(feature = "half")]
+use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 #[cfg(all(feature = "std", feature = "half"))]
 use kernels::trace::widened_elements;
@@ -252,25 +248,34 @@ impl ParameterState {
 /// A tensor of half precision converted to `f32`, with the same memory order of axes.
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
+    let order = tensor.expr.order_in_memory();
+    let copy = lying_otherwise(tensor, &order)?;
+    let own = &copy.as_ref().unwrap_or(tensor).expr;
+    let data = widened_buffer(own.buffer())?;
+    Ok(Named::from_expr(Evaluated::in_order(data, &order, &own.sizes_in(&order)).with_origin(None)))
+}
+
+#[cfg(feature = "half")]
+fn widened_buffer<T: Element>(elements: &Buffer<T>) -> Result<Buffer<f32>, DimError> {
     #[cfg(feature = "std")]
-    if tensor.expr.is_traced() {
-        let order = tensor.expr.order_in_memory();
-        let copy = lying_otherwise(tensor, &order)?;
-        let own = &copy.as_ref().unwrap_or(tensor).expr;
-        let wide = widened_elements(&own.buffer().held())?;
-        let sizes: AxisNumbers = sizes_of(tensor).collect();
-        let sizes: AxisNumbers = order.iter().map(|&at| sizes[at]).collect();
-        let data = Buffer::of_held(&wide).expect("the step yields `f32`");
-        return Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes).with_origin(None)));
+    if elements.is_traced() {
+        let wide = widened_elements(&elements.held())?;
+        return Ok(Buffer::of_held(&wide).expect("the step yields `f32`"));
     }
-    let widen = |element: T| {
-        let element: &dyn Any = &element;
-        let wide = element.downcast_ref::<half::f16>().map(|a| a.to_f32());
-        wide.or_else(|| element.downcast_ref::<half::bf16>().map(|a| a.to_f32())).expect("of half precision")
-    };
-    let shape = tensor.unified_shape()?;
-    let wide = Unary { op: Map(widen), a: &tensor.expr };
-    Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
+    Ok(widened_elements_of(elements)?.into())
+}
+
+/// Elements of half precision, converted to `f32`.
+#[cfg(feature = "half")]
+pub(super) fn widened_elements_of<T: Element>(elements: &[T]) -> Result<Vec<f32>, DimError> {
+    let mut wide = reserve::<f32>(elements.len())?;
+    if let Some(own) = slice_as::<T, half::f16>(elements) {
+        wide.extend(own.iter().map(|a| a.to_f32()));
+    } else {
+        let own = slice_as::<T, half::bf16>(elements).expect("a float of two bytes is `f16` or `bf16`");
+        wide.extend(own.iter().map(|a| a.to_f32()));
+    }
+    Ok(wide)
 }
 
 /// A count of missed steps. `None` for 0.

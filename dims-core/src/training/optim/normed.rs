@@ -2,6 +2,8 @@
 //! which the step moves the parameter.
 
 use super::State;
+#[cfg(feature = "half")]
+use super::by_path::widened_elements_of;
 use super::by_path::{MomentLayout, ParameterState, StateWalk};
 #[cfg(feature = "std")]
 use super::scalars::formula_by_tensors;
@@ -14,7 +16,7 @@ use super::step_after::StepAfter;
 use super::unchanged::Unchanged;
 use super::update::{
     Compiled, OfStep, OperandCheck, WITH_GRADIENT, apply, check_parameters, copies_along, is_any_recorded,
-    lie_densely, prepare,
+    lie_densely, or_given, prepare,
 };
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -22,18 +24,16 @@ use crate::grad::parameters::{Path, Visitor, is_learned};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
+#[cfg(not(feature = "half"))]
 use alloc::vec::Vec;
 use core::array::from_fn;
 use kernels::map::formula::Quantity;
 use kernels::map::in_place::{slice_as, squares};
 use kernels::map::norms::DirectionSquares;
-#[cfg(feature = "std")]
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-#[cfg(feature = "half")]
-use kernels::scalar::Real;
 #[cfg(feature = "std")]
 use kernels::trace::{sum_of_squares, updated};
 use smallvec::SmallVec;
@@ -105,7 +105,7 @@ where
         let (moments, mut master) = kept.tensors();
         let order = lie_densely(tensor, moments, &mut master)?;
         let copies = copies_along(read, &order)?;
-        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]));
+        let read = or_given(&copies, read);
         let formula = self.step.formula();
         let first = Compiled::<K, M, 1>::passes(formula);
         apply(first, scalars.clone(), tensor, read, (&mut *moments, master.as_deref_mut()))?;
@@ -142,7 +142,9 @@ fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     master: Option<&StateTensor>,
 ) -> Result<StepScalars<2>, DimError> {
     let numbers = match scalars {
-        StepScalars::Numbers(numbers) if !is_any_recorded(tensor, [], moments, master) => *numbers,
+        StepScalars::Numbers(numbers) if !is_any_recorded(tensor.expr.buffer(), &[], moments, master) => {
+            *numbers
+        }
         scalars => return recorded_norms(direction, scalars, tensor, moments, master),
     };
     let elements = tensor.expr.all();
@@ -151,11 +153,11 @@ fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     } else if let Some(own) = slice_as::<T, f64>(elements) {
         [squares(own), direction.f64(numbers, state_of(own, moments)?, [])]
     } else {
-        let widened;
+        let widened: Buffer<f32>;
         let own = match master {
             Some(master) => elements_of::<f32>(master)?,
             None => {
-                widened = widened_elements_of(elements);
+                widened = widened_elements_of(elements)?.into();
                 &widened
             }
         };
@@ -178,20 +180,8 @@ fn elements_of<W: StateElem>(tensor: &StateTensor) -> Result<&[W], DimError> {
     tensor.elements().ok_or_else(StateTensor::of_other_elements)
 }
 
-/// Half-precision elements, converted to `f32`.
-#[cfg(feature = "half")]
-fn widened_elements_of<T: Element>(elements: &[T]) -> Vec<f32> {
-    fn of<H: Real<Wide = f32>>(elements: &[H]) -> Vec<f32> {
-        elements.iter().map(|&a| a.widen()).collect()
-    }
-    let single = slice_as::<T, half::f16>(elements).map(of);
-    single
-        .or_else(|| slice_as::<T, half::bf16>(elements).map(of))
-        .expect("a float of two bytes is `f16` or `bf16`")
-}
-
 #[cfg(not(feature = "half"))]
-fn widened_elements_of<T: Element>(_: &[T]) -> Vec<f32> {
+fn widened_elements_of<T: Element>(_: &[T]) -> Result<Vec<f32>, DimError> {
     unreachable!("floats are `f32` or `f64`")
 }
 

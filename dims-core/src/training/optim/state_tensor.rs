@@ -8,7 +8,6 @@ use crate::grad::parameters::{Path, sizes_differ};
 use crate::plan::explain::node_axis;
 use crate::plan::shape::volume;
 use crate::storage::Evaluated;
-use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::types::rank::{Rank, Rank1};
 use crate::types::set::{DimKey, Dims};
@@ -170,7 +169,7 @@ impl fmt::Debug for StateAxes {
 impl StateAxes {
     pub(crate) fn of<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Self {
         let keys = DimKeys(Cow::Borrowed(S::KEYS.as_slice()));
-        StateAxes { keys, sizes: sizes_of(tensor).collect() }
+        StateAxes { keys, sizes: tensor.expr.sizes()[..].into() }
     }
 
     /// `is_removed` takes the number of an axis.
@@ -188,15 +187,18 @@ impl StateAxes {
         path: &Path,
         tensor: &Named<T, S, R>,
     ) -> Result<(), DimError> {
-        if !self.keys.are(S::KEYS.as_slice()) || self.sizes.len() != self.keys.as_slice().len() + R::N {
+        self.check_axes(path, S::KEYS.as_slice(), &tensor.expr.sizes())
+    }
+
+    fn check_axes(&self, path: &Path, keys: &[DimKey], sizes: &[usize]) -> Result<(), DimError> {
+        if !self.keys.are(keys) || self.sizes.len() != sizes.len() {
             let what = format!("the state of `{path}` belongs to a tensor with other dims");
             return Err(DimError::Shape { what });
         }
-        let mut sizes = sizes_of(tensor).zip(&self.sizes).enumerate();
-        match sizes.find(|(_, (size, own))| size != *own) {
-            Some((at, (size, &own))) => {
+        match sizes.iter().zip(&self.sizes).position(|(size, own)| size != own) {
+            Some(at) => {
                 let sides = ["the parameters", "the optimizer's state"];
-                Err(sizes_differ(path, sides, self.keys.as_slice(), at, [size, own]))
+                Err(sizes_differ(path, sides, self.keys.as_slice(), at, [sizes[at], self.sizes[at]]))
             }
             None => Ok(()),
         }
@@ -459,12 +461,6 @@ fn copied_in_order_of_axes<W: Copy>(data: &[W], sizes: &[usize], order: &[usize]
         odometer.advance(&mut at);
     }
     out
-}
-
-/// The sizes of the dims, then those of the positional axes.
-pub(super) fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> impl Iterator<Item = usize> {
-    let axes = tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
-    axes.map(|axis| axis.size)
 }
 
 /// A copy of a tensor, with elements that are contiguous in this order of axes. `None` if those of

@@ -3,7 +3,7 @@
 use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::{GroupSettings, is_in, listed};
 use super::scalars::{StepScalars, StepsTaken};
-use super::state_tensor::{StateElem, StateTensor, lying_otherwise, sizes_of};
+use super::state_tensor::{StateElem, StateTensor, lying_otherwise};
 use super::unchanged::Unchanged;
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_tensor_in;
@@ -19,7 +19,6 @@ use kernels::map::formula::{Quantity, UpdateProgram};
 #[cfg(feature = "half")]
 use kernels::map::in_place::apply_halves;
 use kernels::map::in_place::{Passes, slice_as, slice_as_mut};
-#[cfg(feature = "std")]
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::{Element, Real};
@@ -225,7 +224,7 @@ impl Visitor<0, 2> for OperandCheck<'_> {
     ) -> Result<(), DimError> {
         let [one, other] = read;
         let (operation, sides) = self.names;
-        if !sizes_of(one).eq(sizes_of(other)) {
+        if one.expr.sizes() != other.expr.sizes() {
             same_sizes(path, sides, read)?;
         }
         if !is_heard() || !is_learned::<T>() || self.has_recorded_scalars || self.unchanged.has(path) {
@@ -300,7 +299,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         let formula = self.step.passes();
         let order = lie_densely(tensor, moments, &mut master)?;
         let copies = copies_along(read, &order)?;
-        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]));
+        let read = or_given(&copies, read);
         apply(formula, scalars, tensor, read, (moments, master))
     }
 }
@@ -335,8 +334,23 @@ pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(copies)
 }
 
+/// The copies, or the tensors themselves where there is none.
+pub(super) fn or_given<'v, T: Element, S: Dims, R: Rank, const N: usize>(
+    copies: &'v [Option<Named<T, S, R>>; N],
+    mut read: [&'v Named<T, S, R>; N],
+) -> [&'v Named<T, S, R>; N] {
+    for at in 0..N {
+        if let Some(copy) = &copies[at] {
+            read[at] = copy;
+        }
+    }
+    read
+}
+
 /// Applies a formula to a tensor and its state, in place or as a step of a recorded function. The
 /// tensor, its state and the tensors in `read` must be contiguous in the same order of axes.
+///
+/// The functions that compute are compiled for each element type, but not for each list of dims.
 pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     formula: &dyn Passes<K, M, N>,
     scalars: StepScalars<K>,
@@ -344,14 +358,35 @@ pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize
     read: [&Named<T, S, R>; N],
     (moments, master): KeptTensors<'_>,
 ) -> Result<(), DimError> {
-    let scalars = match scalars {
-        StepScalars::Numbers(numbers) if !is_any_recorded(tensor, read, moments, master.as_deref()) => {
-            numbers
+    let mut buffers = Operands::<T>::new();
+    for tensor in read {
+        buffers.push(tensor.expr.buffer());
+    }
+    let own = tensor.expr.buffer();
+    match scalars {
+        StepScalars::Numbers(numbers) if !is_any_recorded(own, &buffers, moments, master.as_deref()) => {
+            apply_numbers::<T, K, M, N>(formula, numbers, tensor.expr.all_mut(), &buffers, (moments, master))
         }
-        scalars => return recorded(formula, scalars, tensor, read, (moments, master)),
-    };
-    let read = read.map(|tensor| tensor.expr.all());
-    let elements = tensor.expr.all_mut();
+        scalars => {
+            let new = recorded(formula, scalars, own, &buffers, (moments, master))?;
+            *tensor = Named::from_expr(tensor.expr.with_buffer(new));
+            Ok(())
+        }
+    }
+}
+
+/// The elements of tensors that a step reads.
+type Operands<'v, T> = SmallVec<[&'v Buffer<T>; 4]>;
+
+/// Applies a formula to elements and their state in place.
+fn apply_numbers<T: Element, const K: usize, const M: usize, const N: usize>(
+    formula: &dyn Passes<K, M, N>,
+    scalars: [f64; K],
+    elements: &mut [T],
+    read: &[&Buffer<T>],
+    (moments, master): KeptTensors<'_>,
+) -> Result<(), DimError> {
+    let read: [&[T]; N] = from_fn(|at| &read[at][..]);
     let id = TypeId::of::<T>();
     if id == TypeId::of::<f32>() {
         let ([first], read) = floats([elements], read);
@@ -385,65 +420,62 @@ pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize
 pub(super) type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
 
 /// Whether an operand of a step depends on inputs of a recorded function.
-pub(super) fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
-    tensor: &Named<T, S, R>,
-    read: [&Named<T, S, R>; N],
+pub(super) fn is_any_recorded<T: Element>(
+    elements: &Buffer<T>,
+    read: &[&Buffer<T>],
     moments: &[StateTensor],
     master: Option<&StateTensor>,
 ) -> bool {
-    let is_of_step = |tensor: &Named<T, S, R>| is_recorded(tensor.expr.buffer());
-    is_of_step(tensor)
-        || read.into_iter().any(is_of_step)
+    is_recorded(elements)
+        || read.iter().any(|own| is_recorded(own))
         || moments.iter().any(StateTensor::is_recorded)
         || master.is_some_and(StateTensor::is_recorded)
 }
 
 /// Never called: without `std`, nothing is recorded.
 #[cfg(not(feature = "std"))]
-fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
+fn recorded<T: Element, const K: usize, const M: usize, const N: usize>(
     _: &dyn Passes<K, M, N>,
     _: StepScalars<K>,
-    _: &mut Named<T, S, R>,
-    _: [&Named<T, S, R>; N],
+    _: &Buffer<T>,
+    _: &[&Buffer<T>],
     _: KeptTensors<'_>,
-) -> Result<(), DimError> {
+) -> Result<Buffer<T>, DimError> {
     unreachable!("recording needs the feature `std`")
 }
 
-/// The update in a recorded function: the tensor and its state get new elements, which recorded
-/// operations compute.
+/// The update in a recorded function: returns the new elements of the tensor, and the state gets
+/// new elements, which recorded operations compute.
 #[cfg(feature = "std")]
 #[cold]
-fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
+fn recorded<T: Element, const K: usize, const M: usize, const N: usize>(
     formula: &dyn Passes<K, M, N>,
     scalars: StepScalars<K>,
-    tensor: &mut Named<T, S, R>,
-    read: [&Named<T, S, R>; N],
+    elements: &Buffer<T>,
+    read: &[&Buffer<T>],
     (moments, master): KeptTensors<'_>,
-) -> Result<(), DimError> {
+) -> Result<Buffer<T>, DimError> {
     let dtype = DType::of::<T>().expect("each float type has a `DType`");
     let program = formula.program(dtype);
-    let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
     let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
     // Without master weights, the step starts from the parameter itself.
-    operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
+    operands.push(master.as_ref().map_or_else(|| elements.held(), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
-    operands.extend(read.into_iter().map(held));
+    operands.extend(read.iter().map(|own| own.held()));
     if program.follows {
-        operands.push(held(tensor));
+        operands.push(elements.held());
     }
-    let len = tensor.expr.all().len();
+    let len = elements.len();
     let UpdatedElements { changed, rounded } = updated(&program, &operands, len, None)?;
     let mut changed = changed.into_iter();
     let exact = changed.next().expect("a formula changes the parameter");
     let own =
         Buffer::of_held(rounded.as_ref().unwrap_or(&exact)).expect("the elements have the parameter's type");
-    *tensor = Named::from_expr(tensor.expr.with_buffer(own));
     if let Some(master) = master {
         master.replace(&exact);
     }
     moments.iter_mut().zip(changed).for_each(|(moment, new)| moment.replace(&new));
-    Ok(())
+    Ok(own)
 }
 
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {

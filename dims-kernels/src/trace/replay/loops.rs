@@ -21,8 +21,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::reduce::input::reduce_any;
-use crate::reduce::reducers;
+use crate::reduce::{reduce, reducers};
 use crate::scalar::{Element, Real};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
@@ -387,7 +386,7 @@ impl FusedLoops {
         };
         let mut parts = NestParts::new();
         written(cell, *len, |to| {
-            reduce_any(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum::ONCE)
+            reduce(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum::ONCE)
         })
     }
 

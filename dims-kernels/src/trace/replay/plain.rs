@@ -12,8 +12,8 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::input::{ReduceInput, reduce_any};
-use crate::reduce::reducers;
+use crate::reduce::input::ReduceInput;
+use crate::reduce::{reduce, reducers};
 use crate::scalar::{CastTo, Element, Num};
 use crate::trace::compute::{HeldMemories, add_at, covers, kept, mapped, rows};
 use crate::trace::evaluate::evaluate;
@@ -256,5 +256,5 @@ where
         })
     };
     let work = len.saturating_mul(count);
-    reduce_any(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducer)
+    reduce(&nest, &mut NestParts::new(), &computed, work, Destination::New(len), count, reducer)
 }

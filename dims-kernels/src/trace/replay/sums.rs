@@ -13,8 +13,8 @@ use crate::memory::elements::Elements;
 use crate::ops::code::DType;
 use crate::program::ScalarProgram;
 use crate::program::interpreter::{Interpreted, OperandSource, ProgramOutput, Slots};
-use crate::reduce::input::{ReduceInput, reduce_any};
-use crate::reduce::{Reducer, reducers};
+use crate::reduce::input::ReduceInput;
+use crate::reduce::{Reducer, reduce, reducers};
 use crate::scalar::{Element, Real};
 use crate::trace::compute::{SumLoops, covers, kept, rows};
 use crate::trace::products::{PlannedContraction, factors, has_nan};
@@ -309,7 +309,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
                 };
                 let mut parts = NestParts::new();
                 written(cell, len, |to| {
-                    reduce_any(nest, &mut parts, &computed, work, to, count, reducers::Sum::ONCE)
+                    reduce(nest, &mut parts, &computed, work, to, count, reducers::Sum::ONCE)
                 })
                 .map(Some)
             }
