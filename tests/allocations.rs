@@ -385,6 +385,7 @@ fn a_call_allocates_nothing_for_constant_fields() {
 #[test]
 fn a_call_into_tensors_allocates_no_result() {
     let _alone = alone();
+    use typed_dims::optim::{Adam, Optimizer};
     use typed_dims::program::{jit, record};
 
     dims! { struct Row; struct Col; }
@@ -402,6 +403,23 @@ fn a_call_into_tensors_allocates_no_result() {
         assert_eq!(out, f(&x));
         assert_eq!(same, f(&x));
     }
+    // An optimizer's state is not copied, either.
+    type State = (Matrix, Adam<Matrix>);
+    let step = |((mut w, mut adam), x): (State, &Matrix)| -> State {
+        adam.step(&mut w, x);
+        (w, adam)
+    };
+    let state = || -> State {
+        let mut own: State = (x(1), Adam::new(0.1));
+        own.1.prepare(&own.0);
+        own
+    };
+    let training = record(step, (state(), &x(1))).expect("the function can be recorded");
+    let mut next = training.call((state(), &x(2)));
+    let (given, x2) = (state(), x(2));
+    let (_, plan) = explain(|| training.call((given.clone(), &x2)));
+    let (_, plan_into) = explain(|| training.call_into((given.clone(), &x2), &mut next));
+    assert_eq!(plan_into.steps.len(), plan.steps.len(), "{plan_into}\ninstead of\n{plan}");
     // If the memory is shared or has another size, the result gets its own.
     let kept = out.0.clone();
     program.call_into(&x(7), &mut out);

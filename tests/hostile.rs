@@ -3,17 +3,21 @@
 
 use ndarray::{Array1, Array2, ArrayView, Axis, ShapeBuilder};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::__private::pattern::pack::{AsPackedShape, Several};
 use typed_dims::__private::pattern::{PackPattern, Rank1 as OneAxis};
+use typed_dims::grad::parameters::{Path, Visitor, Walk};
 use typed_dims::prelude::*;
+use typed_dims::program::record;
 use typed_dims::types::scalar::{Num, Ordered};
 
 dims! {
     struct Row;
     struct Col;
     struct Sum;
+    struct Three = 3;
 }
 
 /// The text of a panic.
@@ -306,4 +310,55 @@ fn operations_run_within_operations() {
             .order(Row)
     });
     assert_eq!(text, "enough");
+}
+
+/// Two tensors, of which walks visit one or the other.
+#[derive(Clone)]
+struct Either {
+    row: Tensor<f32, (Row,)>,
+    three: Tensor<f32, (Three,)>,
+}
+
+thread_local! {
+    static VISITS_THREE: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Parameters for Either {
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        let mut own = of[0].clone();
+        match VISITS_THREE.get() {
+            true => own.three = walk.tensor(path, of.map(|own| &own.three))?,
+            false => own.row = walk.tensor(path, of.map(|own| &own.row))?,
+        }
+        Ok(own)
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        _: [&mut Self; M],
+        _: [&Self; N],
+        _: &mut Path,
+        _: &mut V,
+    ) -> Result<(), V::Error> {
+        Ok(())
+    }
+}
+
+/// A tensor with a static dim must not get the size of another tensor.
+#[test]
+fn results_can_have_other_tensors_than_were_recorded() {
+    let x: Tensor<f32, (Row,)> = ones(Row.of(5));
+    let f = |x: &Tensor<f32, (Row,)>| Either { row: (x * 2.0).eval(), three: ones(Three) };
+    let program = record(f, &x).expect("the function can be recorded");
+    let mut out = program.call(&x);
+    assert_eq!(out.row, full(Row.of(5), 2.0));
+    VISITS_THREE.set(true);
+    let expected = "has other dims or elements than were recorded";
+    let error = program.try_call(&x).err().expect("an error").to_string();
+    assert!(error.contains(expected), "{error}");
+    assert!(program.try_call_into(&x, &mut out).is_err());
+    assert_eq!((out.row.size(Row), out.three.size(Three)), (5, 3));
 }

@@ -18,6 +18,7 @@ dims! {
     struct Word;
     struct Width;
     struct Class;
+    struct Three = 3;
 }
 
 /// The paths of all values inside a value that satisfy `is`.
@@ -474,4 +475,25 @@ fn sizes_that_are_open() {
     let program = program.expect("the function can be recorded");
     let table: Table = randn((Batch.of(4), Word.of(2)), 2);
     damage("open", &program, &f((&floats(1), &table)), (&floats(1), &table), times());
+}
+
+/// A result must not get another size along a static dim, even if its elements are there.
+#[test]
+fn static_sizes_that_are_open() {
+    type Triples = Tensor<f32, (Batch, Three)>;
+    let f = |x: &Triples| (x * 2.0).eval();
+    let program = record(f, spec((dynamic(Batch), Three))).expect("the function can be recorded");
+    let mut saved = json!(program.to_saved().expect("the program can be saved"));
+    let numbers = saved["open"]["numbers"].as_array_mut().expect("some numbers are open");
+    // The two sizes of the input have the numbers 0 and 1, the start of the result has 2, and its
+    // sizes have 3 and 4.
+    let behind = numbers.iter().position(|own| own["at"].as_u64() > Some(3)).unwrap_or(numbers.len());
+    assert!(behind == numbers.len() || numbers[behind]["at"] != 4);
+    let formula = numbers[behind - 1]["formula"].clone();
+    numbers.insert(behind, json!({ "at": 4, "formula": formula }));
+    let saved: SavedProgram = serde_json::from_value(saved).expect("the numbers have formulas");
+    let x: Triples = ones((Batch.of(2), Three));
+    let program: Program<&Triples, Triples> = saved.restore(&x).expect("the recorded sizes fit");
+    let error = program.try_call(&x).err().expect("an error").to_string();
+    assert!(error.contains("result 0 has other dims or elements for these sizes"), "{error}");
 }

@@ -13,7 +13,7 @@ use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::Computable;
 use crate::types::brand::DimInfo;
 use crate::types::rank::Rank;
-use crate::types::set::Dims;
+use crate::types::set::{Dims, Keys};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
@@ -44,6 +44,15 @@ pub(crate) fn note_least(least: usize, size: usize, what: &dyn Fn() -> String) {
     kernels::trace::note_least(least, size, what);
     #[cfg(not(feature = "std"))]
     let _ = (least, size, what);
+}
+
+/// Notes that something, such as a mask, is known only for an axis of this size. Programs are not
+/// recorded for other sizes.
+pub(crate) fn note_one_size(size: usize, what: &dyn Fn() -> String) {
+    #[cfg(feature = "std")]
+    kernels::trace::note_one_size(size, what);
+    #[cfg(not(feature = "std"))]
+    let _ = (size, what);
 }
 
 /// A tensor as blocks of rows along one of its dims. The elements are contiguous in the order of
@@ -152,10 +161,14 @@ impl<T: Element> RowBlocks<T> {
 
     #[cold]
     fn too_large<S: Dims, R: Rank>(&self) -> DimError {
-        let order = AxisList::in_memory_of::<S, R>().as_slice();
-        let name = |&axis: &usize| S::KEYS.as_slice().get(axis).map_or("positional axis", |key| key.name);
-        DimError::TooLarge { dims: list_sizes(order.iter().map(name).zip(self.sizes.iter().copied())) }
+        too_large(S::KEYS, AxisList::in_memory_of::<S, R>().as_slice(), &self.sizes)
     }
+}
+
+/// The error for a tensor with these sizes, in an order of its axes.
+fn too_large(keys: &Keys, order: &[usize], sizes: &[usize]) -> DimError {
+    let name = |&axis: &usize| keys.as_slice().get(axis).map_or("positional axis", |key| key.name);
+    DimError::TooLarge { dims: list_sizes(order.iter().map(name).zip(sizes.iter().copied())) }
 }
 
 /// Calls of a function. Plans show their steps as parts of one step.

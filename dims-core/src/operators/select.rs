@@ -11,7 +11,7 @@ use crate::execute::assign::NoneLeft;
 use crate::execute::lines::{Lines, arranged, axes_in};
 use crate::execute::reduce::Reductions;
 use crate::execute::scatter::{ScatterWork, scattered};
-use crate::execute::step::note_least;
+use crate::execute::step::note_one_size;
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
 use crate::operators::dynamic::{Unique, grown, positions, runs};
 use crate::plan::shape::Shape;
@@ -302,8 +302,9 @@ pub trait Selecting: Computable {
         let mut axes = axes_in::<Z, Self::Dims>(lines.order[..lines.kept].iter().copied());
         axes.push(Z::KEYS.position(&n.key()).expect("the new dim is one of the result's"));
         lines.check_volume::<Self::Elem>(found.len())?;
-        // Programs with open sizes cannot know the masks of other sizes. They compare this text.
-        note_least(0, 0, &|| format!("a mask of {}", mask.describe()));
+        for (key, &axis) in D::KEYS.as_slice().iter().zip(&mask.order) {
+            note_one_size(mask.shape.size(axis), &|| format!("a mask along dim `{}`", key.name));
+        }
         let kind = MoveRows {
             name: "masked_select",
             outer: lines.count(),

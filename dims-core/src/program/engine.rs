@@ -103,16 +103,20 @@ impl EngineTensor {
             let what = format!("{tensor}: programs do not support elements of type `{name}`");
             return Err(DimError::Shape { what });
         };
-        let path = path.to_string();
-        let dims = S::KEYS.as_slice().iter().copied().map(Some).chain(core::iter::repeat(None));
-        let axes = dims.zip(tensor.expr.axes()).map(|(dim, axis)| EngineAxis { dim, size: axis.size });
-        Ok(EngineTensor { path, dtype, axes: axes.collect(), origin: tensor.expr.origin() })
+        let (path, axes) = (path.to_string(), engine_axes(S::KEYS.as_slice(), &tensor.expr.sizes()));
+        Ok(EngineTensor { path, dtype, axes, origin: tensor.expr.origin() })
     }
 
     /// The sizes of all axes.
     pub fn sizes(&self) -> Vec<usize> {
         self.axes.iter().map(|axis| axis.size).collect()
     }
+}
+
+/// Axes with these sizes: those of the dims, and then positional ones.
+fn engine_axes(dims: &[DimKey], sizes: &[usize]) -> Vec<EngineAxis> {
+    let dims = dims.iter().copied().map(Some).chain(core::iter::repeat(None));
+    dims.zip(sizes).map(|(dim, &size)| EngineAxis { dim, size }).collect()
 }
 
 impl<In, Out: Parameters> Program<In, Out> {
@@ -132,9 +136,10 @@ impl<In, Out: Parameters> Program<In, Out> {
                 "engines do not run programs with dynamic dims: record the function for one size".into();
             return Err(DimError::Shape { what });
         }
-        let recording = self.recording.saved()?;
-        let mut values = self.recording.described();
-        let inputs = self.signature.tensors.iter().enumerate().map(|(number, own)| {
+        let parts = &self.parts;
+        let recording = parts.recording.saved()?;
+        let mut values = parts.recording.described();
+        let inputs = parts.signature.tensors.iter().enumerate().map(|(number, own)| {
             if let Some(line) = &own.line {
                 let axis = |(dim, size): (Option<DimKey>, usize)| NodeAxis {
                     name: dim.map_or("..", |dim| dim.name),
@@ -147,15 +152,14 @@ impl<In, Out: Parameters> Program<In, Out> {
                 let (path, dtype) = (own.path.to_string(), own.dtype);
                 return EngineInput { tensor: EngineTensor { path, dtype, axes, origin: None }, order };
             }
-            let dims = own.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
-            let axes = dims.zip(&own.sizes).map(|(dim, &size)| EngineAxis { dim, size }).collect();
+            let axes = engine_axes(own.dims, &own.sizes);
             let tensor = EngineTensor { path: own.path.to_string(), dtype: own.dtype, axes, origin: None };
             EngineInput { tensor, order: own.order.to_vec() }
         });
         let inputs: Vec<EngineInput> = inputs.collect();
         let mut tensors = FoundTensors::default();
         Out::walk([&self.result], &mut Path::new(), &mut tensors)?;
-        let results = tensors.found.into_iter().zip(&self.layouts).map(|(own, layout)| {
+        let results = tensors.found.into_iter().zip(&parts.layouts).map(|(own, layout)| {
             let tensor = EngineTensor { origin: layout.origin, ..own.tensor };
             let strides = match (own.is_line, &layout.strides[..]) {
                 (true, &[stride]) => {
@@ -183,7 +187,7 @@ impl<In, Out: Parameters> Program<In, Out> {
             values,
             inputs,
             results: results.collect(),
-            settings: self.signature.settings.iter().map(EngineSetting::of).collect(),
+            settings: parts.signature.settings.iter().map(EngineSetting::of).collect(),
         })
     }
 
@@ -312,7 +316,7 @@ impl Walk<1> for FoundTensors {
             own.axes = line.axes().map(|(dim, size)| EngineAxis { dim, size }).collect();
         }
         self.found.push(HostTensor { tensor: own, held, is_line: line.is_some() });
-        Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+        Ok(strided(tensor, alloc::vec![T::default()], 0, &|_, axis| axis.stride = 0, None))
     }
 
     fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
@@ -350,7 +354,7 @@ impl Walk<1> for GivenElements {
         };
         let change =
             |at: usize, axis: &mut Axis| axis.stride = sizes[at + 1..].iter().product::<usize>() as isize;
-        Ok(strided(tensor, data, 0, change, tensor.expr.origin()))
+        Ok(strided(tensor, data, 0, &change, tensor.expr.origin()))
     }
 }
 

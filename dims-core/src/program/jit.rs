@@ -215,7 +215,7 @@ where
     fn record(&self, value: &In::Value) -> Result<Program<In, Out>, DimError> {
         let mut variables = RecordedInputs::new(false);
         let traced = Parameters::walk([value], &mut Path::new(), &mut variables)?;
-        recorded(&self.f, traced, variables)
+        recorded(&mut |handed| (self.f)(handed), traced, variables)
     }
 
     /// The entry of the program for this signature, moved to the front.

@@ -1,13 +1,12 @@
 //! Programs for any sizes of some dims: [`dynamic`].
 
-use super::inputs::{Hand, HandedOf, RecordInputs};
-use super::record::{Program, RecordedInputs, recorded};
+use super::record::ProgramParts;
+use super::result::ResultLayout;
 use super::saved::{SavedContent, SavedProgram};
 use super::signature::InputSignature;
 use crate::creation::create::ANY_SIZE;
 use crate::creation::undrawn::is_for_sizes;
 use crate::error::{DimError, list_sizes};
-use crate::grad::parameters::{Parameters, Path};
 use crate::types::brand::Declared;
 use crate::types::dim::{DimOf, DimRef, Of};
 use crate::types::set::DimKey;
@@ -18,8 +17,8 @@ use core::cell::{Cell, RefCell};
 use kernels::error::Error;
 use kernels::step::moves::REARRANGEMENT;
 use kernels::trace::{
-    BakedIn, ListedStep, Listing, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, ReadRange,
-    SavedRecording, with_ranges,
+    BakedIn, ListedStep, Listing, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, RangeReason,
+    ReadRange, SavedRecording, with_ranges,
 };
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -40,11 +39,12 @@ std::thread_local! {
 ///
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
 /// that depends on dynamic sizes must be a product of at most three of them, a sum of two such
-/// products (in both cases with whole factors and a whole summand), or a fraction such as
-/// `1.0 / x.size(Row) as f32`. A number that depends on a size in any other way causes an error,
-/// which usually names the step. A captured tensor can have a dynamic size only if all its elements
-/// are equal, and only `f32` and `f64` elements can depend on sizes. A branch on a size
-/// (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// products (in both cases with whole factors and a whole summand), a product of at most three sums
+/// of a size and a number, such as `(2 * h + 1) * (w + 2)`, with factors up to 8 and summands up to
+/// 256, or a fraction such as `1.0 / x.size(Row) as f32`. A number that depends on a size in any
+/// other way causes an error, which usually names the step. A captured tensor can have a dynamic
+/// size only if all its elements are equal, and only `f32` and `f64` elements can depend on sizes.
+/// A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
@@ -153,16 +153,12 @@ pub(super) fn in_round<X>(round: usize, f: impl FnOnce() -> X) -> X {
 const KEPT: usize = 16;
 
 /// A program for any sizes of some dims.
-pub(super) struct OpenProgram<Out> {
+pub(super) struct OpenProgram {
     saved: SavedProgram,
     dims: OpenDims,
     /// The programs for given sizes. The most recently called one is first.
-    instances: Mutex<Vec<Instance<Out>>>,
+    instances: Mutex<Vec<(Vec<usize>, Arc<ProgramParts>)>>,
 }
-
-/// The program for some sizes of the open dims. (Its inputs have the same type as those of the open
-/// program. That type is not named here, because it may be a reference.)
-type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
 
 /// The open dims of a program that was recorded for some sizes, and the numbers that depend on
 /// their sizes.
@@ -207,25 +203,14 @@ struct OpenDim {
     axis: usize,
 }
 
-/// Records a function whose inputs have these open dims.
-#[track_caller]
-pub(super) fn record_open<In, Out, F>(
-    f: &mut F,
-    inputs: &In,
+/// Records a function whose inputs have these open dims. `record` records it in a round.
+pub(super) fn record_open(
     open: Vec<DimKey>,
-) -> Result<Program<In, Out>, DimError>
-where
-    In: for<'t> Hand<'t>,
-    Out: Parameters,
-    F: for<'t> FnMut(HandedOf<'t, In>) -> Out,
-{
+    record: &mut dyn FnMut(usize) -> Result<ProgramParts, DimError>,
+) -> Result<(ProgramParts, OpenProgram), DimError> {
     let mut record = |round: usize| {
-        in_round(round, || {
-            let mut variables = RecordedInputs::new(In::SIZES_ALONE);
-            let traced = inputs.walk(&mut Path::new(), &mut variables)?;
-            let (program, ranges) = with_ranges(|| recorded::<In, Out>(&mut *f, traced, variables));
-            Ok::<_, DimError>((program?, ranges))
-        })
+        let (parts, ranges) = in_round(round, || with_ranges(|| record(round)));
+        Ok::<_, DimError>((parts?, ranges))
     };
     let mut first = record(0)?;
     let [(a, ranges_a), (b, ranges_b), (c, ranges_c)] = [record(1)?, record(2)?, record(3)?];
@@ -233,21 +218,19 @@ where
         // The first call also noted what runs only once, such as the function of a `LazyLock`.
         first = record(0)?;
     }
-    let (mut program, ranges) = first;
+    let (mut parts, ranges) = first;
     let (others, ranges) = ([a, b, c], [ranges, ranges_a, ranges_b, ranges_c]);
-    let saved = |own: &Program<In, Out>| -> Result<SavedProgram, DimError> {
+    let saved = |own: &ProgramParts| -> Result<SavedProgram, DimError> {
         Ok(own.saved_as(own.recording.saved_to_open()?))
     };
-    let saved = [saved(&program)?, saved(&others[0])?, saved(&others[1])?, saved(&others[2])?];
-    let signatures = [&program.signature, &others[0].signature, &others[1].signature, &others[2].signature];
-    let (content, dims, listing) = merged(saved, ranges, signatures, open, &program.listing)?;
-    program.listing = listing.clone();
-    program.open = Some(OpenProgram::new(content, dims, listing));
-    Ok(program)
+    let saved = [saved(&parts)?, saved(&others[0])?, saved(&others[1])?, saved(&others[2])?];
+    let signatures = [&parts.signature, &others[0].signature, &others[1].signature, &others[2].signature];
+    let (content, dims, listing) = merged(saved, ranges, signatures, open, &parts.listing)?;
+    parts.listing = listing.clone();
+    Ok((parts, OpenProgram::new(content, dims, listing)))
 }
 
-/// Merges the programs of all rounds into one. (This function does not depend on the types of the
-/// program, so it is compiled only once.)
+/// Merges the programs of all rounds into one.
 fn merged(
     saved: [SavedProgram; ROUNDS],
     ranges: [Vec<ReadRange>; ROUNDS],
@@ -302,7 +285,7 @@ fn opened(
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
-            "the inputs or results of the recorded function depend on the size of {}, but are not products of at most three sizes, sums of two such products, or fractions of sizes",
+            "the inputs or results of the recorded function depend on the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products",
             names()
         );
         return Err(DimError::Shape { what });
@@ -316,7 +299,7 @@ fn opened(
                 names()
             ),
             Some(step) => format!(
-                "a number of {} depends on the size of {}, but is not a product of at most three sizes, a sum of two such products, or a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
+                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
                 named(step),
                 names()
             ),
@@ -330,16 +313,26 @@ fn opened(
     let mut ranges = distinct(ranges);
     let counts = ranges.each_ref().map(Vec::len);
     let common = counts.into_iter().min().unwrap_or(0);
+    let mut fits = |rounds: [&mut ReadRange; ROUNDS]| match rounds[0].reason {
+        RangeReason::OneSize if rounds.iter().any(|own| own != &rounds[0]) => false,
+        RangeReason::OneSize | RangeReason::Read | RangeReason::Needed => finder.add(rounds, numbers_of),
+    };
     let differing = (0..common)
-        .find(|&at| !finder.add(ranges.each_mut().map(|own| &mut own[at]), numbers_of))
+        .find(|&at| !fits(ranges.each_mut().map(|own| &mut own[at])))
         .or_else(|| counts.iter().any(|own| *own != common).then_some(common));
     if let Some(range) = differing.and_then(|at| ranges.iter().find_map(|own| own.get(at))) {
-        let numbers = match range.is_read {
-            true => format!("the positions that the recorded function reads along {}", range.axis),
-            false => format!("the numbers of elements that {} has and needs", range.axis),
+        let numbers = match range.reason {
+            RangeReason::Read => {
+                format!("the positions that the recorded function reads along {}", range.axis)
+            }
+            RangeReason::Needed => format!("the numbers of elements that {} has and needs", range.axis),
+            RangeReason::OneSize => {
+                let what = format!("{} is known for one size only: record for one size", range.axis);
+                return Err(DimError::Shape { what });
+            }
         };
         let what = format!(
-            "{numbers} change with the size of {}, but not as products of at most three sizes or sums of two such products do: record for one size",
+            "{numbers} change with the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products: record for one size",
             names()
         );
         return Err(DimError::Shape { what });
@@ -373,11 +366,11 @@ fn axis_of(
     Err(DimError::Shape { what })
 }
 
-impl<Out> OpenProgram<Out> {
+impl OpenProgram {
     /// A program with this content at the recorded sizes.
-    pub(super) fn new(content: SavedContent, dims: OpenDims, listing: Listing) -> Arc<Self> {
+    pub(super) fn new(content: SavedContent, dims: OpenDims, listing: Listing) -> Self {
         let saved = SavedProgram { content, open: None, listing };
-        Arc::new(OpenProgram { saved, dims, instances: Mutex::default() })
+        OpenProgram { saved, dims, instances: Mutex::default() }
     }
 
     /// The program as data.
@@ -406,11 +399,13 @@ impl<Out> OpenProgram<Out> {
     fn beyond(&self, range: &ReadRange, sizes: &[usize]) -> DimError {
         let (ReadRange { axis, start, size, .. }, end) = (range, range.end());
         let list = self.list(sizes);
-        let what = match range.is_read {
-            true => format!(
+        let what = match range.reason {
+            RangeReason::Read => format!(
                 "the recorded function reads positions {start}..{end} of {axis}, which has size {size} if {list}"
             ),
-            false => format!("{axis} needs at least {end} elements, but has {size} if {list}"),
+            RangeReason::Needed | RangeReason::OneSize => {
+                format!("{axis} needs at least {end} elements, but has {size} if {list}")
+            }
         };
         DimError::Shape { what }
     }
@@ -447,17 +442,14 @@ impl<Out> OpenProgram<Out> {
         let names = self.dims.dims.iter().map(|own| own.name.as_str());
         list_sizes(names.zip(sizes.iter().copied()))
     }
-}
 
-impl<Out: Parameters> OpenProgram<Out> {
-    /// The program for the sizes of these inputs. `like` is a result.
-    pub(super) fn instance<I: RecordInputs>(
+    /// The program for the sizes of these inputs. `like` has the layouts of a result for other
+    /// sizes.
+    pub(super) fn instance(
         &self,
-        inputs: &I,
-        like: &Out,
-    ) -> Result<Arc<Program<(), Out>>, DimError> {
-        let mut signature = InputSignature::default();
-        inputs.walk(&mut Path::new(), &mut signature)?;
+        signature: &InputSignature,
+        like: &[ResultLayout],
+    ) -> Result<Arc<ProgramParts>, DimError> {
         let mut sizes = Vec::with_capacity(self.dims.dims.len());
         for OpenDim { name, input, axis } in &self.dims.dims {
             match signature.tensors.get(*input).and_then(|own| own.sizes.get(*axis)) {
@@ -474,7 +466,7 @@ impl<Out: Parameters> OpenProgram<Out> {
             return Ok(known);
         }
         let saved = self.at(&sizes)?;
-        let program = match saved.restored(like, false) {
+        let program = match saved.parts_like(like) {
             Ok(program) => Arc::new(program),
             Err(error) => return Err(self.unrestored(&saved, error, &sizes)),
         };
@@ -484,7 +476,7 @@ impl<Out: Parameters> OpenProgram<Out> {
         Ok(program)
     }
 
-    fn known(&self, sizes: &[usize]) -> Option<Arc<Program<(), Out>>> {
+    fn known(&self, sizes: &[usize]) -> Option<Arc<ProgramParts>> {
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         let at = instances.iter().position(|(own, _)| own == sizes)?;
         let found = instances.remove(at);

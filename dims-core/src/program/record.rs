@@ -26,20 +26,26 @@ use twins::panicking_twin;
 
 /// A recorded function: see [`record`].
 pub struct Program<In, Out> {
+    pub(super) parts: ProgramParts,
+    /// A result. Its tensors own one element each, except for the state of optimizers, which owns
+    /// all its elements.
+    pub(super) result: Out,
+    /// The program for other sizes, if some dims are dynamic.
+    pub(super) open: Option<OpenProgram>,
+    pub(super) inputs: PhantomData<fn(In) -> Out>,
+}
+
+/// The parts of a program whose types do not depend on those of the recorded function. (Code for
+/// them is compiled only once.)
+pub(super) struct ProgramParts {
     pub(super) recording: Recording,
     /// Which inputs it accepts.
     pub(super) signature: InputSignature,
-    /// A result with the right sizes. Its tensors own one element each, except for the state of
-    /// optimizers, which owns all its elements.
-    pub(super) result: Out,
     /// The layout of each tensor of a result.
     pub(super) layouts: Vec<ResultLayout>,
     /// The settings of the result.
     pub(super) settings: Vec<InputSetting>,
     pub(super) listing: Listing,
-    /// The program for other sizes, if some dims are dynamic.
-    pub(super) open: Option<Arc<OpenProgram<Out>>>,
-    pub(super) inputs: PhantomData<fn(In) -> Out>,
 }
 
 /// Calls a function once, or several times if dims are [dynamic](super::dynamic), and records its
@@ -64,11 +70,37 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     mut f: impl for<'t> FnMut(HandedOf<'t, In>) -> Out,
     inputs: In,
 ) -> Result<Program<In, Out>, DimError> {
+    record_inputs(&mut f, &inputs)
+}
+
+/// [`record`], compiled once for all functions with the same inputs and results.
+#[track_caller]
+fn record_inputs<'f, In: for<'t> Hand<'t> + 'f, Out: Parameters>(
+    f: &mut (dyn for<'t> FnMut(HandedOf<'t, In>) -> Out + 'f),
+    inputs: &In,
+) -> Result<Program<In, Out>, DimError> {
     let mut open = Vec::new();
     inputs.open(&mut open);
-    if !open.is_empty() {
-        return record_open(&mut f, &inputs, open);
+    if open.is_empty() {
+        return record_once(f, inputs);
     }
+    let mut first = None;
+    let (parts, open) = record_open(open, &mut |round| {
+        let Program { parts, result, .. } = record_once(f, inputs)?;
+        if round == 0 {
+            first = Some(result);
+        }
+        Ok(parts)
+    })?;
+    let result = first.expect("the first round was recorded");
+    Ok(Program { parts, result, open: Some(open), inputs: PhantomData })
+}
+
+#[track_caller]
+fn record_once<'f, In: for<'t> Hand<'t> + 'f, Out: Parameters>(
+    f: &mut (dyn for<'t> FnMut(HandedOf<'t, In>) -> Out + 'f),
+    inputs: &In,
+) -> Result<Program<In, Out>, DimError> {
     let mut variables = RecordedInputs::new(In::SIZES_ALONE);
     let traced = inputs.walk(&mut Path::new(), &mut variables)?;
     recorded(f, traced, variables)
@@ -80,13 +112,13 @@ const LARGE: usize = 1 << 20;
 
 /// Records a function whose inputs are already variables.
 #[track_caller]
-pub(super) fn recorded<In, Out>(
-    f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
+pub(super) fn recorded<'f, In, Out>(
+    f: &mut (dyn for<'t> FnMut(HandedOf<'t, In>) -> Out + 'f),
     traced: In::Value,
     variables: RecordedInputs,
 ) -> Result<Program<In, Out>, DimError>
 where
-    In: for<'t> Hand<'t>,
+    In: for<'t> Hand<'t> + 'f,
     Out: Parameters,
 {
     let mut slots = In::slots(traced);
@@ -98,7 +130,8 @@ where
     // These are the only other owners of the memory that `release` frees.
     drop((value, slots));
     recording.release();
-    Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
+    let parts = ProgramParts { recording, signature, layouts, settings, listing };
+    Ok(Program { parts, result, open: None, inputs: PhantomData })
 }
 
 /// The steps that compute these results, in a form that can run again. (This function does not
@@ -167,32 +200,31 @@ pub(super) fn check_elements<I: RecordInputs>() -> Result<(), DimError> {
 impl<In, Out: Parameters> Program<In, Out> {
     /// See [`try_call`](Program::try_call).
     pub(super) fn call_checked<I: RecordInputs>(&self, inputs: I) -> Result<Out, DimError> {
-        if let Some(open) = &self.open {
-            return open.instance(&inputs, &self.result)?.call_checked(inputs);
-        }
-        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
+        let instance = instance(self.open.as_ref(), &self.parts, &inputs)?;
+        let parts = instance.as_deref().unwrap_or(&self.parts);
+        let held = bound(&inputs, GivenInputs::new(&parts.signature))?;
         // From here on, inputs that were passed by value have no other owner, unless their memory
         // is shared. So the program can reuse that memory.
         drop(inputs);
-        self.run(held, Vec::new())
+        run(&self.result, parts, held, Vec::new())
     }
 
     /// See [`try_call_into`](Program::try_call_into).
     fn call_checked_into<I: RecordInputs>(&self, inputs: I, out: &mut Out) -> Result<(), DimError> {
-        if let Some(open) = &self.open {
-            return open.instance(&inputs, &self.result)?.call_checked_into(inputs, out);
-        }
-        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
+        let instance = instance(self.open.as_ref(), &self.parts, &inputs)?;
+        let parts = instance.as_deref().unwrap_or(&self.parts);
+        let held = bound(&inputs, GivenInputs::new(&parts.signature))?;
         drop(inputs);
-        self.run_into(held, out)
+        run_into(&self.result, parts, held, out)
     }
 
     /// Like [`try_call`](Program::try_call), or returns the inputs if they do not have exactly the
     /// recorded signature.
     pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
-        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        let parts = &self.parts;
+        let Ok(held) = bound(&inputs, GivenInputs::exactly(&parts.signature)) else { return Err(inputs) };
         drop(inputs);
-        Ok(self.run(held, Vec::new()))
+        Ok(run(&self.result, parts, held, Vec::new()))
     }
 
     /// Like [`try_call_into`](Program::try_call_into), or returns the inputs if they do not have
@@ -202,35 +234,56 @@ impl<In, Out: Parameters> Program<In, Out> {
         inputs: I,
         out: &mut Out,
     ) -> Result<Result<(), DimError>, I> {
-        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        let parts = &self.parts;
+        let Ok(held) = bound(&inputs, GivenInputs::exactly(&parts.signature)) else { return Err(inputs) };
         drop(inputs);
-        Ok(self.run_into(held, out))
+        Ok(run_into(&self.result, parts, held, out))
     }
+}
 
-    /// The memory of all inputs.
-    fn bound<I: RecordInputs>(
-        &self,
-        inputs: &I,
-        mut given: GivenInputs<'_>,
-    ) -> Result<Vec<Arc<dyn Held>>, DimError> {
-        inputs.walk(&mut Path::new(), &mut given)?;
-        given.finish()
-    }
+/// The parts of a program for the sizes of these inputs, if some dims are dynamic.
+fn instance<I: RecordInputs>(
+    open: Option<&OpenProgram>,
+    parts: &ProgramParts,
+    inputs: &I,
+) -> Result<Option<Arc<ProgramParts>>, DimError> {
+    let Some(open) = open else { return Ok(None) };
+    let mut signature = InputSignature::default();
+    inputs.walk(&mut Path::new(), &mut signature)?;
+    open.instance(&signature, &parts.layouts).map(Some)
+}
 
-    fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
-        let mut room = ResultMemories::default();
-        Out::walk([&*out], &mut Path::new(), &mut room)?;
-        // Otherwise `out` would also own the memory in `room`, and steps could not overwrite it.
-        *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
-        *out = self.run(inputs, room.0)?;
-        Ok(())
-    }
+/// Runs a program. `like` is a result.
+fn run<Out: Parameters>(
+    like: &Out,
+    parts: &ProgramParts,
+    inputs: Vec<Arc<dyn Held>>,
+    room: Vec<Arc<dyn Held>>,
+) -> Result<Out, DimError> {
+    let results = parts.recording.run(inputs, room)?;
+    let mut results = CallResults(results.into_iter().zip(&parts.layouts));
+    Out::walk([like], &mut Path::new(), &mut results)
+}
 
-    fn run(&self, inputs: Vec<Arc<dyn Held>>, room: Vec<Arc<dyn Held>>) -> Result<Out, DimError> {
-        let results = self.recording.run(inputs, room)?;
-        let mut results = CallResults(results.into_iter().zip(&self.layouts));
-        Out::walk([&self.result], &mut Path::new(), &mut results)
-    }
+/// Like [`run`], into the memory of `out`.
+fn run_into<Out: Parameters>(
+    like: &Out,
+    parts: &ProgramParts,
+    inputs: Vec<Arc<dyn Held>>,
+    out: &mut Out,
+) -> Result<(), DimError> {
+    let mut room = ResultMemories::default();
+    Out::walk([&*out], &mut Path::new(), &mut room)?;
+    // Otherwise `out` would also own the memory in `room`, and steps could not overwrite it.
+    *out = Out::walk([like], &mut Path::new(), &mut Zeros(parts.layouts.iter()))?;
+    *out = run(like, parts, inputs, room.0)?;
+    Ok(())
+}
+
+/// The memory of all inputs.
+fn bound<I: RecordInputs>(inputs: &I, mut given: GivenInputs<'_>) -> Result<Vec<Arc<dyn Held>>, DimError> {
+    inputs.walk(&mut Path::new(), &mut given)?;
+    given.finish()
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
@@ -293,7 +346,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 
     /// The number of steps.
     pub fn steps(&self) -> usize {
-        self.recording.len()
+        self.parts.recording.len()
     }
 
     /// The inputs, constants, steps and results as data. Inputs, constants and steps have element
@@ -303,7 +356,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// Steps are listed as they were recorded, each with an estimate of the number of its scalar
     /// operations, and the bytes of its result.
     pub fn listing(&self) -> &Listing {
-        &self.listing
+        &self.parts.listing
     }
 
     /// The tensors that the function captured, each with the source location of the first step that
@@ -322,12 +375,12 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// # Ok::<(), DimError>(())
     /// ```
     pub fn constants(&self) -> &[ListedValue] {
-        &self.listing.constants
+        &self.parts.listing.constants
     }
 
     /// Draws the listing as an SVG document, with a box for each line of its text.
     pub fn to_svg(&self) -> String {
-        crate::draw::program(&self.listing)
+        crate::draw::program(&self.parts.listing)
     }
 }
 
@@ -355,7 +408,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 /// ```
 impl<In, Out> Display for Program<In, Out> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Display::fmt(&self.listing, f)
+        Display::fmt(&self.parts.listing, f)
     }
 }
 

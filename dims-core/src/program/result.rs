@@ -16,6 +16,7 @@ use core::fmt::Debug;
 use core::iter::Zip;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
+use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::Held;
 use smallvec::SmallVec;
@@ -32,8 +33,11 @@ pub(super) struct RecordedResults {
     pub(super) settings: Vec<InputSetting>,
 }
 
-/// The layout of a tensor.
+/// The type of a tensor, and its layout.
 pub(super) struct ResultLayout {
+    /// `None` if programs do not know the type of the elements.
+    pub(super) dtype: Option<DType>,
+    pub(super) keys: &'static [DimKey],
     pub(super) start: usize,
     /// The sizes, dims first.
     pub(super) sizes: SmallVec<[usize; 8]>,
@@ -42,6 +46,42 @@ pub(super) struct ResultLayout {
     /// The axes, if the tensor is an optimizer's state.
     pub(super) line: Option<StateLineAxes>,
     pub(super) origin: Origin,
+}
+
+/// The sizes and the strides of axes: those of the dims, and the positional ones.
+fn sizes_and_strides(axes: [&[Axis]; 2]) -> (SmallVec<[usize; 8]>, SmallVec<[isize; 8]>) {
+    axes.into_iter().flatten().map(|axis| (axis.size, axis.stride)).unzip()
+}
+
+impl ResultLayout {
+    /// Whether a tensor with this element type, these dims and this number of axes can have this
+    /// layout: static dims have their sizes.
+    pub(super) fn has_type(&self, dtype: Option<DType>, keys: &[DimKey], axes: usize) -> bool {
+        let fits = |(at, &size): (usize, &usize)| {
+            keys.get(at).and_then(|key| key.fixed).is_none_or(|fixed| fixed == size)
+        };
+        self.dtype == dtype && self.sizes.len() == axes && self.sizes.iter().enumerate().all(fits)
+    }
+
+    /// Returns an error if a tensor of a result cannot have this layout. (A walk that someone else
+    /// has written can visit other tensors in a call than while it was recorded.)
+    fn check<T: Element, S: Dims, R: Rank>(&self, path: &Path) -> Result<(), DimError> {
+        self.check_type(path, DType::of::<T>(), S::KEYS.as_slice(), S::KEYS.as_slice().len() + R::N)
+    }
+
+    fn check_type(
+        &self,
+        path: &Path,
+        dtype: Option<DType>,
+        keys: &[DimKey],
+        axes: usize,
+    ) -> Result<(), DimError> {
+        if self.has_type(dtype, keys, axes) {
+            return Ok(());
+        }
+        let result = InputPath::new(path).named("result");
+        Err(DimError::Shape { what: format!("{result} has other dims or elements than were recorded") })
+    }
 }
 
 impl Walk<1> for RecordedResults {
@@ -54,16 +94,19 @@ impl Walk<1> for RecordedResults {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         let expr = &tensor.expr;
+        let (sizes, strides) = sizes_and_strides(expr.axis_slices());
         let layout = ResultLayout {
+            dtype: DType::of::<T>(),
+            keys: S::KEYS.as_slice(),
             start: expr.start(),
-            sizes: expr.axes().map(|axis| axis.size).collect(),
-            strides: expr.axes().map(|axis| axis.stride).collect(),
+            sizes,
+            strides,
             line: self.line.take(),
             origin: expr.origin(),
         };
         self.held.push(expr.buffer().held());
         self.layouts.push(layout);
-        Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+        Ok(strided(tensor, alloc::vec![T::default()], 0, &|_, axis| axis.stride = 0, None))
     }
 
     fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
@@ -92,13 +135,16 @@ pub(super) fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
     of: &Named<T, S, R>,
     data: B,
     start: usize,
-    change: impl Fn(usize, &mut Axis),
+    change: &dyn Fn(usize, &mut Axis),
     origin: Origin,
 ) -> Named<T, S, R> {
     let (mut named, mut positional) = (*of.expr.named(), *of.expr.positional());
-    let axes = named.as_mut_slice().iter_mut().chain(positional.as_mut_slice());
-    axes.enumerate().for_each(|(at, axis)| change(at, axis));
+    change_axes([named.as_mut_slice(), positional.as_mut_slice()], change);
     Named::from_expr(Evaluated::strided(data, start, named, positional, origin))
+}
+
+fn change_axes(axes: [&mut [Axis]; 2], change: &dyn Fn(usize, &mut Axis)) {
+    axes.into_iter().flatten().enumerate().for_each(|(at, axis)| change(at, axis));
 }
 
 /// Replaces the tensors of a result with those that a call computed.
@@ -112,13 +158,14 @@ impl Walk<1> for CallResults<'_> {
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
-        _: &Path,
+        path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         let (held, layout) = self.0.next().expect("a call computes each tensor of the result");
+        layout.check::<T, S, R>(path)?;
         let buffer = Buffer::of_held(&held).expect("a step has the type that it was recorded with");
-        let change = |at: usize, axis: &mut Axis| axis.stride = layout.strides[at];
-        Ok(strided(tensor, buffer, layout.start, change, layout.origin))
+        let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], layout.strides[at]);
+        Ok(strided(tensor, buffer, layout.start, &change, layout.origin))
     }
 }
 
@@ -140,18 +187,24 @@ impl Walk<1> for ResultMemories {
     }
 }
 
-/// Clones the tensors of [`Program::result`](super::record::Program), whose elements are zeros.
-pub(super) struct Zeros;
+/// Replaces the tensors of a result, whose elements are zeros, with zeros of these sizes.
+pub(super) struct Zeros<'p>(pub(super) core::slice::Iter<'p, ResultLayout>);
 
-impl Walk<1> for Zeros {
+impl Walk<1> for Zeros<'_> {
     type Error = DimError;
     const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
-        _: &Path,
+        path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        Ok(tensor.clone())
+        let layout = self.0.next().expect("there is a layout for each tensor of the result");
+        if tensor.expr.sizes() == layout.sizes {
+            return Ok(tensor.clone());
+        }
+        layout.check::<T, S, R>(path)?;
+        let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], 0);
+        Ok(strided(tensor, alloc::vec![T::default()], 0, &change, layout.origin))
     }
 }

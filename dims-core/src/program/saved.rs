@@ -5,7 +5,7 @@ mod formats;
 
 use super::inputs::RecordInputs;
 use super::open::{OpenDims, OpenProgram};
-use super::record::Program;
+use super::record::{Program, ProgramParts};
 use super::result::{ResultLayout, setting, strided};
 use super::signature::{
     InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting, StateLineAxes,
@@ -26,7 +26,7 @@ use kernels::memory::axes::{Axis, is_within};
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::saved::FARTHEST;
-use kernels::trace::{Listing, Numeral, SavedRecording};
+use kernels::trace::{Listing, Numeral, Recording, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
 ///
@@ -134,8 +134,6 @@ impl SavedContent {
         self.recording.numbers(visit);
     }
 
-    /// The content of a program. (This function does not depend on the program's types, so it is
-    /// compiled only once.)
     fn new(
         recording: SavedRecording,
         signature: &InputSignature,
@@ -192,9 +190,9 @@ impl SavedContent {
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings), line: None })
     }
 
-    /// The layout and the element type of each result. Returns an error if they do not fit the
+    /// The layout of each result, without its dims. Returns an error if they do not fit the
     /// recording.
-    pub(super) fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
+    pub(super) fn layouts(&self) -> Result<Vec<ResultLayout>, DimError> {
         let types: Vec<(DType, usize)> = self.recording.results().collect();
         if types.len() != self.results.len() {
             return Err(damaged("there are more or fewer results than steps compute"));
@@ -213,7 +211,7 @@ impl SavedContent {
                 }
                 let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
                 let line = state.as_deref().map(StateLineAxes::of_sizes);
-                Ok((ResultLayout { start, sizes, strides, line, origin: None }, dtype))
+                Ok(ResultLayout { dtype: Some(dtype), keys: &[], start, sizes, strides, line, origin: None })
             };
         self.results.iter().zip(types).map(layout).collect()
     }
@@ -290,9 +288,11 @@ impl<In, Out> Program<In, Out> {
         if let Some(open) = &self.open {
             return Ok(open.to_saved());
         }
-        Ok(self.saved_as(self.recording.saved()?))
+        Ok(self.parts.saved_as(self.parts.recording.saved()?))
     }
+}
 
+impl ProgramParts {
     /// The program as plain data, with its recording saved already.
     pub(super) fn saved_as(&self, recording: SavedRecording) -> SavedProgram {
         let content = SavedContent::new(recording, &self.signature, &self.layouts, &self.settings);
@@ -351,11 +351,7 @@ impl SavedProgram {
 
     /// Like [`restore`](Self::restore). With `sized`, `like` must have the sizes of the result,
     /// unless some dims are dynamic.
-    pub(super) fn restored<In, Out: Parameters>(
-        &self,
-        like: &Out,
-        sized: bool,
-    ) -> Result<Program<In, Out>, DimError> {
+    fn restored<In, Out: Parameters>(&self, like: &Out, sized: bool) -> Result<Program<In, Out>, DimError> {
         let recording = self.content.recording.restore()?;
         let mut like_results = ResultsLike {
             layouts: self.content.layouts()?.into_iter(),
@@ -365,30 +361,44 @@ impl SavedProgram {
             line: None,
         };
         let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
-        if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
-            return Err(DimError::Shape {
-                what: "the saved program has more results or settings than the given value".into(),
-            });
+        let parts = self.parts(recording, like_results.finish()?)?;
+        let open = self.open.clone();
+        let open = open.map(|open| OpenProgram::new(self.content.clone(), open, self.listing.clone()));
+        Ok(Program { parts, result, open, inputs: PhantomData })
+    }
+
+    fn parts(&self, recording: Recording, layouts: Vec<ResultLayout>) -> Result<ProgramParts, DimError> {
+        let (signature, settings) =
+            (self.content.signature()?, restored_settings(&self.content.settings_of_results));
+        Ok(ProgramParts { recording, signature, layouts, settings, listing: self.listing.clone() })
+    }
+
+    /// The parts of the program, with results of the same types as those of another program.
+    pub(super) fn parts_like(&self, others: &[ResultLayout]) -> Result<ProgramParts, DimError> {
+        let recording = self.content.recording.restore()?;
+        let mut layouts = self.content.layouts()?;
+        if layouts.len() != others.len() {
+            return Err(damaged("there are more or fewer results for these sizes"));
         }
-        Ok(Program {
-            recording,
-            signature: self.content.signature()?,
-            result,
-            layouts: like_results.found,
-            settings: restored_settings(&self.content.settings_of_results),
-            listing: self.listing.clone(),
-            open: self
-                .open
-                .as_ref()
-                .map(|open| OpenProgram::new(self.content.clone(), open.clone(), self.listing.clone())),
-            inputs: PhantomData,
-        })
+        for (at, (own, other)) in layouts.iter_mut().zip(others).enumerate() {
+            if !own.has_type(other.dtype, other.keys, other.sizes.len()) {
+                return Err(damaged(&format!("result {at} has other dims or elements for these sizes")));
+            }
+            if own.line != other.line {
+                let what = format!(
+                    "result {at} is the state of an optimizer, whose sizes cannot change: record for one size"
+                );
+                return Err(DimError::Shape { what });
+            }
+            own.keys = other.keys;
+        }
+        self.parts(recording, layouts)
     }
 }
 
 /// Makes tensors that have the saved sizes of the results and own one element each.
 struct ResultsLike<'s> {
-    layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
+    layouts: alloc::vec::IntoIter<ResultLayout>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
     /// Whether the tensors must have the saved sizes. (Optimizers store the sizes of their state
@@ -396,6 +406,42 @@ struct ResultsLike<'s> {
     sized: bool,
     /// The axes of the next tensor, if it is an optimizer's state.
     line: Option<StateLineAxes>,
+}
+
+impl ResultsLike<'_> {
+    /// The layouts of all results. Returns an error if the value has fewer tensors or settings.
+    fn finish(mut self) -> Result<Vec<ResultLayout>, DimError> {
+        if self.layouts.next().is_some() || self.settings.next().is_some() {
+            return Err(DimError::Shape {
+                what: "the saved program has more results or settings than the given value".into(),
+            });
+        }
+        Ok(self.found)
+    }
+
+    /// The layout of the next tensor, which must have this element type (and its name), these dims
+    /// and these axes.
+    fn next(
+        &mut self,
+        path: &Path,
+        (dtype, name): (Option<DType>, &str),
+        keys: &'static [DimKey],
+        axes: [&[Axis]; 2],
+    ) -> Result<ResultLayout, DimError> {
+        let line = self.line.take();
+        let sizes: Vec<usize> = axes.into_iter().flatten().map(|axis| axis.size).collect();
+        let found = self.layouts.next().filter(|layout| {
+            layout.has_type(dtype, keys, sizes.len())
+                && (!self.sized || layout.line == line && sizes[..] == layout.sizes[..])
+        });
+        found.map(|layout| ResultLayout { keys, ..layout }).ok_or_else(|| {
+            let result = InputPath::new(path).named("result");
+            let what = format!(
+                "{result} of the saved program does not have the element type (`{name}`), dims and sizes of the given value"
+            );
+            DimError::Shape { what }
+        })
+    }
 }
 
 impl Walk<1> for ResultsLike<'_> {
@@ -407,28 +453,10 @@ impl Walk<1> for ResultsLike<'_> {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let keys = S::KEYS.as_slice();
-        let line = self.line.take();
-        let found = self.layouts.next().filter(|(layout, dtype)| {
-            let fits = |(at, &size): (usize, &usize)| {
-                keys.get(at).and_then(|key| key.fixed).is_none_or(|fixed| fixed == size)
-            };
-            DType::of::<T>() == Some(*dtype)
-                && layout.sizes.len() == tensor.expr.axes().count()
-                && layout.sizes.iter().enumerate().all(fits)
-                && (!self.sized
-                    || layout.line == line
-                        && tensor.expr.axes().map(|axis| axis.size).eq(layout.sizes.iter().copied()))
-        });
-        let Some((layout, _)) = found else {
-            let (result, name) = (InputPath::new(path).named("result"), type_name::<T>());
-            let what = format!(
-                "{result} of the saved program does not have the element type (`{name}`), dims and sizes of the given value"
-            );
-            return Err(DimError::Shape { what });
-        };
+        let dtype = (DType::of::<T>(), type_name::<T>());
+        let layout = self.next(path, dtype, S::KEYS.as_slice(), tensor.expr.axis_slices())?;
         let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], 0);
-        let own = strided(tensor, alloc::vec![T::default()], 0, change, None);
+        let own = strided(tensor, alloc::vec![T::default()], 0, &change, None);
         self.found.push(layout);
         Ok(own)
     }

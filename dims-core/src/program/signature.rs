@@ -1,11 +1,12 @@
 //! The signature of a program's inputs: types, sizes, axis orders and settings.
 
-use crate::error::DimError;
+use crate::error::{DimError, list_sizes};
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::grad::parameters::{Path, Segment, Walk};
+use crate::storage::evaluated::order_of_strides;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,6 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
 use core::fmt::{self, Debug, Write as _};
+use kernels::memory::axes::Axis;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::Held;
@@ -174,7 +176,7 @@ impl InputTensor {
             return Err(DimError::Shape { what });
         };
         let (sizes, order, is_traced) =
-            (sizes_of(tensor), tensor.expr.order_in_memory(), tensor.expr.is_traced());
+            (tensor.expr.sizes(), tensor.expr.order_in_memory(), tensor.expr.is_traced());
         let dims = S::KEYS.as_slice();
         Ok(InputTensor { path: InputPath::new(path), dtype, dims, sizes, order, is_traced, line: None })
     }
@@ -338,13 +340,14 @@ impl fmt::Write for ComparedText<'_> {
     }
 }
 
-fn input(path: &InputPath) -> String {
-    path.named("input")
+/// Sizes with the names of their axes, dims first.
+fn describe(keys: &Keys, sizes: &[usize]) -> String {
+    let names = keys.as_slice().iter().map(|key| key.name).chain(core::iter::repeat("positional axis"));
+    list_sizes(names.zip(sizes.iter().copied()))
 }
 
-/// The sizes of all axes, dims first.
-fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
-    tensor.expr.axes().map(|axis| axis.size).collect()
+fn input(path: &InputPath) -> String {
+    path.named("input")
 }
 
 /// The tensor, contiguous in this order of all axes. It is not copied if it is already in this
@@ -403,6 +406,16 @@ pub(super) struct GivenInputs<'p> {
     held: Vec<Arc<dyn Held>>,
 }
 
+/// A tensor in the inputs of a call.
+struct GivenTensor<'t> {
+    dtype: Option<DType>,
+    /// The name of the elements' type.
+    name: &'static str,
+    keys: &'static Keys,
+    axes: [&'t [Axis]; 2],
+    is_traced: bool,
+}
+
 impl<'p> GivenInputs<'p> {
     /// Also accepts tensors whose axes are not stored in the recorded order.
     pub(super) fn new(expected: &'p InputSignature) -> Self {
@@ -415,6 +428,45 @@ impl<'p> GivenInputs<'p> {
     /// Accepts only inputs with exactly this signature.
     pub(super) fn exactly(expected: &'p InputSignature) -> Self {
         GivenInputs { reorders: false, ..GivenInputs::new(expected) }
+    }
+
+    /// The recorded input for the next tensor. Returns an error if they do not match.
+    fn expected(&mut self, path: &Path, given: &GivenTensor<'_>) -> Result<&'p InputTensor, DimError> {
+        let found: SmallVec<[usize; 8]> = given.axes.into_iter().flatten().map(|axis| axis.size).collect();
+        // (Only errors need the name.)
+        let own = || input(&InputPath::new(path));
+        let expected = self.expected.next();
+        let other_line = self.other_line.take();
+        let what = match expected {
+            Some(expected) if !expected.path.is(path) => {
+                format!("found {}, but `{}` was recorded at this position", own(), expected.path)
+            }
+            Some(expected) if given.dtype != Some(expected.dtype) => {
+                format!(
+                    "{} has elements of `{}`, but was recorded with `{}`",
+                    own(),
+                    given.name,
+                    expected.dtype.name()
+                )
+            }
+            Some(_) if other_line.is_some() => other_line.unwrap_or_default(),
+            Some(expected) if expected.sizes != found => format!(
+                "{} has {}, but the program was recorded for {}",
+                own(),
+                describe(given.keys, &found),
+                describe(given.keys, &expected.sizes)
+            ),
+            Some(_) if given.is_traced => format!(
+                "{} belongs to a gradient or to another function that is being recorded: there, call the original function instead of the program",
+                own()
+            ),
+            Some(expected) if !self.reorders && order_of_strides(given.axes) != expected.order => {
+                format!("the axes of {} are stored in another order", own())
+            }
+            Some(_) => String::new(),
+            None => format!("{} was not recorded", own()),
+        };
+        expected.filter(|_| what.is_empty()).ok_or(DimError::Shape { what })
     }
 
     /// The memory of all inputs. It is an error if inputs or settings are missing.
@@ -452,50 +504,14 @@ impl Walk<1> for GivenInputs<'_> {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let found = sizes_of(tensor);
-        let describe = |sizes: &[usize]| {
-            let names = S::KEYS.as_slice().iter().map(|key| key.name);
-            crate::error::list_sizes(
-                names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
-            )
+        let given = GivenTensor {
+            dtype: DType::of::<T>(),
+            name: type_name::<T>(),
+            keys: S::KEYS,
+            axes: tensor.expr.axis_slices(),
+            is_traced: tensor.expr.is_traced(),
         };
-        // (Only errors need the name.)
-        let own = || input(&InputPath::new(path));
-        let expected = self.expected.next();
-        let other_line = self.other_line.take();
-        let what = match expected {
-            Some(expected) if !expected.path.is(path) => {
-                format!("found {}, but `{}` was recorded at this position", own(), expected.path)
-            }
-            Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
-                format!(
-                    "{} has elements of `{}`, but was recorded with `{}`",
-                    own(),
-                    type_name::<T>(),
-                    expected.dtype.name()
-                )
-            }
-            Some(_) if other_line.is_some() => other_line.unwrap_or_default(),
-            Some(expected) if expected.sizes != found => format!(
-                "{} has {}, but the program was recorded for {}",
-                own(),
-                describe(&found),
-                describe(&expected.sizes)
-            ),
-            Some(_) if tensor.expr.is_traced() => format!(
-                "{} belongs to a gradient or to another function that is being recorded: there, call the original function instead of the program",
-                own()
-            ),
-            Some(expected) if !self.reorders && tensor.expr.order_in_memory() != expected.order => {
-                format!("the axes of {} are stored in another order", own())
-            }
-            Some(_) => String::new(),
-            None => format!("{} was not recorded", own()),
-        };
-        let Some(expected) = expected.filter(|_| what.is_empty()) else {
-            return Err(DimError::Shape { what });
-        };
-        let own = dense(tensor, &expected.order)?;
+        let own = dense(tensor, &self.expected(path, &given)?.order)?;
         self.held.push(own.expr.buffer().held());
         Ok(own)
     }

@@ -44,7 +44,7 @@ pub use evaluate::evaluate;
 pub use field::Field;
 pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, listing};
 pub use place::{StridedPlace, Table};
-pub use ranges::{ReadRange, note_least, note_range, with_ranges};
+pub use ranges::{RangeReason, ReadRange, note_least, note_one_size, note_range, with_ranges};
 #[doc(hidden)]
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};

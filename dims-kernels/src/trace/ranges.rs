@@ -21,14 +21,26 @@ std::thread_local! {
 pub struct ReadRange {
     /// The axis or, if the positions are not read, what needs them, for messages.
     pub axis: String,
-    /// Whether the positions are read. Otherwise, the axis only must be large enough for them.
-    pub is_read: bool,
+    /// Why the range is noted.
+    pub reason: RangeReason,
     /// The first position.
     pub start: isize,
     /// The number of positions.
     pub len: isize,
     /// The size of the axis.
     pub size: isize,
+}
+
+/// Why a range of positions is noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub enum RangeReason {
+    /// The positions are read.
+    Read,
+    /// The axis must be large enough for the positions.
+    Needed,
+    /// Something is known only for an axis of this size.
+    OneSize,
 }
 
 impl ReadRange {
@@ -47,7 +59,7 @@ impl ReadRange {
 #[inline]
 pub fn note_range(range: Range<usize>, size: usize, axis: &dyn Fn() -> String) {
     if is_active() {
-        add_range(range, size, axis, true);
+        add_range(range, size, axis, RangeReason::Read);
     }
 }
 
@@ -55,16 +67,24 @@ pub fn note_range(range: Range<usize>, size: usize, axis: &dyn Fn() -> String) {
 #[inline]
 pub fn note_least(least: usize, size: usize, what: &dyn Fn() -> String) {
     if is_active() {
-        add_range(0..least, size, what, false);
+        add_range(0..least, size, what, RangeReason::Needed);
+    }
+}
+
+/// Notes that something, such as a mask, is known only for an axis of this size.
+#[inline]
+pub fn note_one_size(size: usize, what: &dyn Fn() -> String) {
+    if is_active() {
+        add_range(0..size, size, what, RangeReason::OneSize);
     }
 }
 
 #[inline(never)]
-fn add_range(range: Range<usize>, size: usize, axis: &dyn Fn() -> String, is_read: bool) {
+fn add_range(range: Range<usize>, size: usize, axis: &dyn Fn() -> String, reason: RangeReason) {
     NOTED.with_borrow_mut(|noted| {
         if let Some(noted) = noted {
             let [start, len, size] = [range.start, range.len(), size].map(|own| own as isize);
-            noted.push(ReadRange { axis: axis(), is_read, start, len, size });
+            noted.push(ReadRange { axis: axis(), reason, start, len, size });
         }
     });
 }

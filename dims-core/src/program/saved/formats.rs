@@ -122,7 +122,7 @@ impl Walk<1> for WithoutElements {
             let size = keys.get(at).and_then(|key| key.fixed).unwrap_or(0);
             *axis = Axis::new(size, 0);
         };
-        Ok(strided(tensor, alloc::vec![T::default()], 0, change, None))
+        Ok(strided(tensor, alloc::vec![T::default()], 0, &change, None))
     }
 }
 

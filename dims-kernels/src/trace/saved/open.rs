@@ -21,8 +21,8 @@ enum RecordedNumber {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 enum SizeFormula {
-    /// `factor x product of powers of sizes + offset`, an integer or a float.
-    Product { powers: Vec<u32>, factor: i64, offset: i64 },
+    /// `factor x product of powers of sizes + offset`, an integer or a float, times other factors.
+    Product { powers: Vec<u32>, factor: i64, offset: i64, others: Vec<ScaledSize> },
     /// Two terms `factor x product of powers of sizes`, added to `offset`.
     Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
     /// A float: `factor / over x product of powers of sizes`, or `factor / (over x product)`.
@@ -34,6 +34,15 @@ enum SizeFormula {
         divides: bool,
         is_single: bool,
     },
+}
+
+/// `factor x size + offset`, for the open size at this position.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+struct ScaledSize {
+    at: usize,
+    factor: i64,
+    offset: i64,
 }
 
 /// The numbers of a recording that depend on the open sizes.
@@ -100,6 +109,13 @@ impl SizeFormula {
     }
 
     fn of_integers(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+        SizeFormula::of_product(values, sizes)
+            .or_else(|| SizeFormula::of_sum(values, sizes))
+            .or_else(|| SizeFormula::of_factors(values, sizes, MOST_POWERS - 1))
+    }
+
+    /// A product of sizes, times a factor, plus an offset.
+    fn of_product(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
         for powers in all_powers(sizes[0].len()) {
             let product = sizes.each_ref().map(|own| product(own, &powers));
             let [Some(first), Some(second), ..] = product else { continue };
@@ -113,10 +129,10 @@ impl SizeFormula {
                 .all(|round| product[round].is_some_and(|own| factor * own + offset == values[round]))
             {
                 let (factor, offset) = (i64::try_from(factor).ok()?, i64::try_from(offset).ok()?);
-                return Some(SizeFormula::Product { powers, factor, offset });
+                return Some(SizeFormula::Product { powers, factor, offset, others: Vec::new() });
             }
         }
-        SizeFormula::of_sum(values, sizes)
+        None
     }
 
     /// A sum of two products of sizes, each times a factor.
@@ -145,6 +161,30 @@ impl SizeFormula {
                         terms: [(first.clone(), f?), (second.clone(), g?)],
                         offset: offset?,
                     });
+                }
+            }
+        }
+        None
+    }
+
+    /// A product with up to `most` other factors, such as `(h + 2) (w + 2)`.
+    fn of_factors(values: [i128; ROUNDS], sizes: &OpenSizes, most: u32) -> Option<Self> {
+        const MOST_FACTOR: i64 = 8;
+        const MOST_OFFSET: i64 = 256;
+        if most == 0 {
+            return None;
+        }
+        for (factor, at) in
+            (1..=MOST_FACTOR).flat_map(|factor| (0..sizes[0].len()).map(move |at| (factor, at)))
+        {
+            for offset in (0..=MOST_OFFSET).flat_map(|offset| [offset, -offset]) {
+                let own = ScaledSize { at, factor, offset };
+                let Some(quotients) = own.divide(values, sizes) else { continue };
+                let rest = SizeFormula::of_product(quotients, sizes)
+                    .or_else(|| SizeFormula::of_factors(quotients, sizes, most - 1));
+                if let Some(SizeFormula::Product { powers, factor, offset, mut others }) = rest {
+                    others.push(own);
+                    return Some(SizeFormula::Product { powers, factor, offset, others });
                 }
             }
         }
@@ -217,12 +257,29 @@ impl SizeFormula {
         None
     }
 
-    /// The number for some sizes; `None` if it is too large.
-    fn value(&self, sizes: &[usize]) -> Option<RecordedNumber> {
+    /// The number for some sizes.
+    fn value(&self, sizes: &[usize], is_float: bool) -> Result<RecordedNumber, Misfit> {
+        // The product of two negative numbers would count as a number of elements.
+        let misfits = |own: &ScaledSize| match own.value(sizes) {
+            Some(value) => value < 0 && !is_float,
+            None => own.at >= sizes.len(),
+        };
+        if let SizeFormula::Product { others, .. } = self
+            && others.iter().any(misfits)
+        {
+            return Err(Misfit::Other);
+        }
+        self.checked_value(sizes).ok_or(Misfit::TooLarge)
+    }
+
+    fn checked_value(&self, sizes: &[usize]) -> Option<RecordedNumber> {
         match self {
-            SizeFormula::Product { powers, factor, offset } => Some(RecordedNumber::Integer(
-                product(sizes, powers)?.checked_mul((*factor).into())?.checked_add((*offset).into())?,
-            )),
+            SizeFormula::Product { powers, factor, offset, others } => {
+                let first =
+                    product(sizes, powers)?.checked_mul((*factor).into())?.checked_add((*offset).into())?;
+                let all = others.iter().try_fold(first, |all, own| all.checked_mul(own.value(sizes)?))?;
+                Some(RecordedNumber::Integer(all))
+            }
             SizeFormula::Sum { terms, offset } => {
                 let term = |(powers, factor): &(Vec<u32>, i64)| {
                     product(sizes, powers)?.checked_mul((*factor).into())
@@ -236,6 +293,26 @@ impl SizeFormula {
                 Some(RecordedNumber::Float(value.to_bits()))
             }
         }
+    }
+}
+
+impl ScaledSize {
+    /// The values divided by those of this factor; `None` if a division has a remainder.
+    fn divide(&self, mut values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<[i128; ROUNDS]> {
+        for (value, sizes) in values.iter_mut().zip(sizes) {
+            let by = self.value(sizes)?;
+            if by == 0 || *value % by != 0 {
+                return None;
+            }
+            *value /= by;
+        }
+        Some(values)
+    }
+
+    /// The value for some sizes; `None` if it is too large, or there is no such size.
+    fn value(&self, sizes: &[usize]) -> Option<i128> {
+        let size = *sizes.get(self.at)? as i128;
+        size.checked_mul(self.factor.into())?.checked_add(self.offset.into())
     }
 }
 
@@ -260,17 +337,18 @@ fn units_between(a: f64, b: f64, is_single: bool) -> u64 {
     }
 }
 
+/// The greatest number of sizes in a product, with repetitions.
+const MOST_POWERS: u32 = 3;
+
 /// Exponents for products of sizes, sorted by degree.
 fn all_powers(count: usize) -> Vec<Vec<u32>> {
-    /// The greatest sum of exponents.
-    const MOST: u32 = 3;
     let mut all: Vec<Vec<u32>> = alloc::vec![Vec::new()];
     for _ in 0..count {
         all = all
             .into_iter()
             .flat_map(|powers| {
                 let used: u32 = powers.iter().sum();
-                (0..=MOST - used).map(move |power| powers.iter().copied().chain([power]).collect())
+                (0..=MOST_POWERS - used).map(move |power| powers.iter().copied().chain([power]).collect())
             })
             .collect();
     }
@@ -382,11 +460,9 @@ impl OpenNumbers {
         let (mut open, mut at, mut found) = (self.0.iter().peekable(), 0, Ok(()));
         visit_all(data, &mut |number| {
             if let Some(own) = open.next_if(|own| own.at == at) {
-                let set = match own.formula.value(sizes) {
-                    Some(value) => number.set(value).ok_or(value.misfit()),
-                    None => Err(Misfit::TooLarge),
-                };
-                found = found.and(set);
+                let value = own.formula.value(sizes, matches!(number, Numeral::Float(_)));
+                let set = |value: RecordedNumber| number.set(value).ok_or(value.misfit());
+                found = found.and(value.and_then(set));
             }
             at += 1;
         });
