@@ -494,6 +494,6 @@ fn static_sizes_that_are_open() {
     let saved: SavedProgram = serde_json::from_value(saved).expect("the numbers have formulas");
     let x: Triples = ones((Batch.of(2), Three));
     let program: Program<&Triples, Triples> = saved.restore(&x).expect("the recorded sizes fit");
-    let error = program.try_call(&x).err().expect("an error").to_string();
+    let error = program.try_call(&x).expect_err("an error").to_string();
     assert!(error.contains("result 0 has other dims or elements for these sizes"), "{error}");
 }
