@@ -417,9 +417,10 @@ fn a_call_into_tensors_allocates_no_result() {
     let training = record(step, (state(), &x(1))).expect("the function can be recorded");
     let mut next = training.call((state(), &x(2)));
     let (given, x2) = (state(), x(2));
-    let (_, plan) = explain(|| training.call((given.clone(), &x2)));
+    let (expected, plan) = explain(|| training.call((given.clone(), &x2)));
     let (_, plan_into) = explain(|| training.call_into((given.clone(), &x2), &mut next));
     assert_eq!(plan_into.steps.len(), plan.steps.len(), "{plan_into}\ninstead of\n{plan}");
+    assert_eq!(next.0, expected.0);
     // If the memory is shared or has another size, the result gets its own.
     let kept = out.0.clone();
     program.call_into(&x(7), &mut out);

@@ -312,7 +312,7 @@ fn operations_run_within_operations() {
     assert_eq!(text, "enough");
 }
 
-/// Two tensors, of which walks visit one or the other.
+/// Two tensors, of which walks visit only some.
 #[derive(Clone)]
 struct Either {
     row: Tensor<f32, (Row,)>,
@@ -320,7 +320,8 @@ struct Either {
 }
 
 thread_local! {
-    static VISITS_THREE: Cell<bool> = const { Cell::new(false) };
+    /// Whether walks visit each tensor.
+    static VISITED: Cell<[bool; 2]> = const { Cell::new([true, false]) };
 }
 
 impl Parameters for Either {
@@ -330,9 +331,12 @@ impl Parameters for Either {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let mut own = of[0].clone();
-        match VISITS_THREE.get() {
-            true => own.three = walk.tensor(path, of.map(|own| &own.three))?,
-            false => own.row = walk.tensor(path, of.map(|own| &own.row))?,
+        let [row, three] = VISITED.get();
+        if row {
+            own.row = walk.tensor(path, of.map(|own| &own.row))?;
+        }
+        if three {
+            own.three = walk.tensor(path, of.map(|own| &own.three))?;
         }
         Ok(own)
     }
@@ -355,10 +359,12 @@ fn results_can_have_other_tensors_than_were_recorded() {
     let program = record(f, &x).expect("the function can be recorded");
     let mut out = program.call(&x);
     assert_eq!(out.row, full(Row.of(5), 2.0));
-    VISITS_THREE.set(true);
-    let expected = "has other dims or elements than were recorded";
-    let error = program.try_call(&x).err().expect("an error").to_string();
-    assert!(error.contains(expected), "{error}");
-    assert!(program.try_call_into(&x, &mut out).is_err());
-    assert_eq!((out.row.size(Row), out.three.size(Three)), (5, 3));
+    for visited in [[false, true], [true, true]] {
+        VISITED.set(visited);
+        let expected = "has other dims or elements than were recorded";
+        let error = program.try_call(&x).err().expect("an error").to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(program.try_call_into(&x, &mut out).is_err());
+        assert_eq!((out.row.size(Row), out.three.size(Three)), (5, 3));
+    }
 }

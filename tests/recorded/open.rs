@@ -5,7 +5,7 @@ use crate::reloaded;
 use std::cell::OnceCell;
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::nn::linear::Linear;
-use typed_dims::optim::clip_by_global_norm;
+use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};
 
@@ -494,9 +494,11 @@ fn several_dims_are_padded_and_convolved() {
             assert_eq!(program.call(&x), f(&x), "{sizes:?}");
         }
         // The program may refuse small sizes, but must not accept more than the function does.
-        let result = program.try_call(&ones((Row.of(1), Col.of(1))));
-        let expected = std::panic::catch_unwind(|| f(&ones((Row.of(1), Col.of(1))))).ok();
-        assert!(result.is_err() || result.ok() == expected);
+        for sizes in [(1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (3, 1)] {
+            let x: Matrix = ones((Row.of(sizes.0), Col.of(sizes.1)));
+            let (result, expected) = (program.try_call(&x), std::panic::catch_unwind(|| f(&x)).ok());
+            assert!(result.is_err() || result.ok() == expected, "{sizes:?}");
+        }
     }
     fn convolved(x: &Matrix, window: Window) -> Matrix {
         let weight = from_fn((Key.of(3), Feat.of(2)), |(row, column)| (2 * row + column) as f32 - 2.0);
@@ -702,4 +704,65 @@ fn equal_functions_have_equal_open_programs() {
     let saved = open(2.0).to_saved().expect("the program can be saved");
     assert!(open(2.0) != sized && saved != sized.to_saved().expect("the program can be saved"));
     assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());
+}
+
+/// The examples of a batch are dynamic, the parameters and the state of the optimizer are not.
+#[test]
+fn an_optimizer_takes_batches_of_any_size() {
+    type State = (Network, Adam<Network>);
+    let step = |((mut network, mut adam), x): (State, &Data)| -> (State, Tensor<f32, ()>) {
+        let loss = |network: &Network| {
+            let hidden: Tensor<f32, (Row, Hidden)> = network.0.apply(x).relu().eval();
+            let y: Tensor<f32, (Row, Class)> = network.1.apply(&hidden);
+            y.square().mean((Row, Class))
+        };
+        let (loss, gradient) = loss_and_grad(loss, &network);
+        adam.step(&mut network, &gradient);
+        ((network, adam), loss)
+    };
+    for prepared in [false, true] {
+        let start = || -> State {
+            let mut adam = Adam::new(0.1);
+            let network = network();
+            if prepared {
+                adam.prepare(&network);
+            }
+            (network, adam)
+        };
+        let program = record(step, (start(), spec((dynamic(Row), In.of(6)))));
+        let program = program.expect("the function can be recorded");
+        let mut out = step((start(), &ones((Row.of(2), In.of(6)))));
+        let restored = reloaded(&program, &out);
+        for rows in [7, 1, 300] {
+            let x: Data = randn((Row.of(rows), In.of(6)), rows as u64);
+            let ((expected, _), expected_loss) = step((start(), &x));
+            program.call_into((start(), &x), &mut out);
+            for ((found, _), loss) in [program.call((start(), &x)), restored.call((start(), &x)), out.clone()]
+            {
+                let difference = (loss - &expected_loss).abs().order(());
+                assert!(difference < 1e-5, "{rows}: {difference}");
+                let difference = (&found.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
+                assert!(difference < 1e-3, "{rows}: {difference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn optimizers_have_fixed_sizes() {
+    type State = (Matrix, Adam<Matrix>);
+    let step = |(state, x): (&State, &Matrix)| -> State {
+        let (mut w, mut adam) = state.clone();
+        adam.step(&mut w, x);
+        (w, adam)
+    };
+    let start = || -> State {
+        let w = ones((dynamic(Row), Col.of(2)));
+        let mut adam = Adam::new(0.1);
+        adam.prepare(&w);
+        (w, adam)
+    };
+    let error = record(step, (spec(start), spec((dynamic(Row), Col.of(2))))).err().expect("an error");
+    let expected = "the state of an optimizer, whose size depends on the size of `Row`: record for one size";
+    assert!(error.to_string().contains(expected), "{error}");
 }

@@ -38,13 +38,19 @@ std::thread_local! {
 /// argument of `spec`: in a list of dims, or in a function that makes the value.
 ///
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
-/// that depends on dynamic sizes must be a product of at most three of them, a sum of two such
-/// products (in both cases with whole factors and a whole summand), a product of at most three sums
-/// of a size and a number, such as `(2 * h + 1) * (w + 2)`, with factors up to 8 and summands up to
-/// 256, or a fraction such as `1.0 / x.size(Row) as f32`. A number that depends on a size in any
-/// other way causes an error, which usually names the step. A captured tensor can have a dynamic
-/// size only if all its elements are equal, and only `f32` and `f64` elements can depend on sizes.
-/// A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// that depends on dynamic sizes must be
+///
+/// * a product of at most three of them, or a sum of two such products, with whole factors and a
+///   whole summand,
+/// * a product of at most three sums, such as `(2 * h + 1) * (w + 2)`, each of one size and a whole
+///   number. In all but one of them, the size has a factor up to 8, and the number is at most 256,
+/// * a fraction such as `1.0 / x.size(Row) as f32`.
+///
+/// A number that depends on a size in any other way causes an error, which usually names the step.
+/// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
+/// `f64` elements can depend on sizes. The state of an optimizer in the result cannot have dynamic
+/// dims; they can be dims of the batch. A branch on a size (`if x.size(Row) > 100`) is taken as at
+/// the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
@@ -281,6 +287,13 @@ fn opened(
         names.join(", ")
     };
     let mut content = saved.map(|own| own.content);
+    if !content.iter().all(|own| own.has_states_of(&content[0])) {
+        let what = format!(
+            "the result contains the state of an optimizer, whose size depends on the size of {}: record for one size",
+            names()
+        );
+        return Err(DimError::Shape { what });
+    }
     let mut recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
@@ -313,9 +326,10 @@ fn opened(
     let mut ranges = distinct(ranges);
     let counts = ranges.each_ref().map(Vec::len);
     let common = counts.into_iter().min().unwrap_or(0);
-    let mut fits = |rounds: [&mut ReadRange; ROUNDS]| match rounds[0].reason {
-        RangeReason::OneSize if rounds.iter().any(|own| own != &rounds[0]) => false,
-        RangeReason::OneSize | RangeReason::Read | RangeReason::Needed => finder.add(rounds, numbers_of),
+    let mut fits = |rounds: [&mut ReadRange; ROUNDS]| {
+        let has_one_size = rounds[0].reason == RangeReason::OneSize;
+        let differ = rounds.iter().any(|own| own != &rounds[0]);
+        !(has_one_size && differ) && finder.add(rounds, numbers_of)
     };
     let differing = (0..common)
         .find(|&at| !fits(ranges.each_mut().map(|own| &mut own[at])))

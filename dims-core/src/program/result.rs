@@ -7,7 +7,7 @@ use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::{Evaluated, IntoElements};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) struct RecordedResults {
 pub(super) struct ResultLayout {
     /// `None` if programs do not know the type of the elements.
     pub(super) dtype: Option<DType>,
-    pub(super) keys: &'static [DimKey],
+    pub(super) keys: &'static Keys,
     pub(super) start: usize,
     /// The sizes, dims first.
     pub(super) sizes: SmallVec<[usize; 8]>,
@@ -48,6 +48,13 @@ pub(super) struct ResultLayout {
     pub(super) origin: Origin,
 }
 
+/// The error for a tensor of a result that was not recorded in this way.
+#[cold]
+fn unrecorded_result(path: &Path) -> DimError {
+    let result = InputPath::new(path).named("result");
+    DimError::Shape { what: format!("{result} has other dims or elements than were recorded") }
+}
+
 /// The sizes and the strides of axes: those of the dims, and the positional ones.
 fn sizes_and_strides(axes: [&[Axis]; 2]) -> (SmallVec<[usize; 8]>, SmallVec<[isize; 8]>) {
     axes.into_iter().flatten().map(|axis| (axis.size, axis.stride)).unzip()
@@ -55,32 +62,31 @@ fn sizes_and_strides(axes: [&[Axis]; 2]) -> (SmallVec<[usize; 8]>, SmallVec<[isi
 
 impl ResultLayout {
     /// Whether a tensor with this element type, these dims and this number of axes can have this
-    /// layout: static dims have their sizes.
-    pub(super) fn has_type(&self, dtype: Option<DType>, keys: &[DimKey], axes: usize) -> bool {
-        let fits = |(at, &size): (usize, &usize)| {
-            keys.get(at).and_then(|key| key.fixed).is_none_or(|fixed| fixed == size)
-        };
-        self.dtype == dtype && self.sizes.len() == axes && self.sizes.iter().enumerate().all(fits)
+    /// layout: static dims have their sizes, and primes those of their dims.
+    pub(super) fn has_type(&self, dtype: Option<DType>, keys: &Keys, axes: usize) -> bool {
+        let fits = |(key, &size): (&DimKey, &usize)| key.fixed.is_none_or(|fixed| fixed == size);
+        self.dtype == dtype
+            && self.sizes.len() == axes
+            && axes >= keys.as_slice().len()
+            && keys.as_slice().iter().zip(&self.sizes).all(fits)
+            && keys.check_primes(|at| (self.sizes[at], None)).is_ok()
     }
 
     /// Returns an error if a tensor of a result cannot have this layout. (A walk that someone else
     /// has written can visit other tensors in a call than while it was recorded.)
     fn check<T: Element, S: Dims, R: Rank>(&self, path: &Path) -> Result<(), DimError> {
-        self.check_type(path, DType::of::<T>(), S::KEYS.as_slice(), S::KEYS.as_slice().len() + R::N)
+        self.check_type(path, DType::of::<T>(), S::KEYS, S::KEYS.as_slice().len() + R::N)
     }
 
     fn check_type(
         &self,
         path: &Path,
         dtype: Option<DType>,
-        keys: &[DimKey],
+        keys: &Keys,
         axes: usize,
     ) -> Result<(), DimError> {
-        if self.has_type(dtype, keys, axes) {
-            return Ok(());
-        }
-        let result = InputPath::new(path).named("result");
-        Err(DimError::Shape { what: format!("{result} has other dims or elements than were recorded") })
+        let is_same = self.keys.is_same(keys) && self.has_type(dtype, keys, axes);
+        if is_same { Ok(()) } else { Err(unrecorded_result(path)) }
     }
 }
 
@@ -97,7 +103,7 @@ impl Walk<1> for RecordedResults {
         let (sizes, strides) = sizes_and_strides(expr.axis_slices());
         let layout = ResultLayout {
             dtype: DType::of::<T>(),
-            keys: S::KEYS.as_slice(),
+            keys: S::KEYS,
             start: expr.start(),
             sizes,
             strides,
@@ -161,9 +167,9 @@ impl Walk<1> for CallResults<'_> {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let (held, layout) = self.0.next().expect("a call computes each tensor of the result");
+        let (held, layout) = self.0.next().ok_or_else(|| unrecorded_result(path))?;
         layout.check::<T, S, R>(path)?;
-        let buffer = Buffer::of_held(&held).expect("a step has the type that it was recorded with");
+        let buffer = Buffer::of_held(&held).ok_or_else(|| unrecorded_result(path))?;
         let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], layout.strides[at]);
         Ok(strided(tensor, buffer, layout.start, &change, layout.origin))
     }
@@ -199,7 +205,7 @@ impl Walk<1> for Zeros<'_> {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let layout = self.0.next().expect("there is a layout for each tensor of the result");
+        let layout = self.0.next().ok_or_else(|| unrecorded_result(path))?;
         if tensor.expr.sizes() == layout.sizes {
             return Ok(tensor.clone());
         }

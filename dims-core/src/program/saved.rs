@@ -14,7 +14,7 @@ use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -128,6 +128,12 @@ impl SavedContent {
         }
     }
 
+    /// Whether the results have optimizer state of the same sizes.
+    pub(super) fn has_states_of(&self, other: &Self) -> bool {
+        let states = |own: &Self| own.results.iter().map(|own| own.state.clone()).collect::<Vec<_>>();
+        states(self) == states(other)
+    }
+
     /// Calls `visit` with the numbers of [`sizes`](Self::sizes), then with those of the recording.
     pub(super) fn numbers(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
         self.sizes(visit);
@@ -211,7 +217,15 @@ impl SavedContent {
                 }
                 let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
                 let line = state.as_deref().map(StateLineAxes::of_sizes);
-                Ok(ResultLayout { dtype: Some(dtype), keys: &[], start, sizes, strides, line, origin: None })
+                Ok(ResultLayout {
+                    dtype: Some(dtype),
+                    keys: <()>::KEYS,
+                    start,
+                    sizes,
+                    strides,
+                    line,
+                    origin: None,
+                })
             };
         self.results.iter().zip(types).map(layout).collect()
     }
@@ -381,14 +395,8 @@ impl SavedProgram {
             return Err(damaged("there are more or fewer results for these sizes"));
         }
         for (at, (own, other)) in layouts.iter_mut().zip(others).enumerate() {
-            if !own.has_type(other.dtype, other.keys, other.sizes.len()) {
+            if !own.has_type(other.dtype, other.keys, other.sizes.len()) || own.line != other.line {
                 return Err(damaged(&format!("result {at} has other dims or elements for these sizes")));
-            }
-            if own.line != other.line {
-                let what = format!(
-                    "result {at} is the state of an optimizer, whose sizes cannot change: record for one size"
-                );
-                return Err(DimError::Shape { what });
             }
             own.keys = other.keys;
         }
@@ -425,7 +433,7 @@ impl ResultsLike<'_> {
         &mut self,
         path: &Path,
         (dtype, name): (Option<DType>, &str),
-        keys: &'static [DimKey],
+        keys: &'static Keys,
         axes: [&[Axis]; 2],
     ) -> Result<ResultLayout, DimError> {
         let line = self.line.take();
@@ -454,7 +462,7 @@ impl Walk<1> for ResultsLike<'_> {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         let dtype = (DType::of::<T>(), type_name::<T>());
-        let layout = self.next(path, dtype, S::KEYS.as_slice(), tensor.expr.axis_slices())?;
+        let layout = self.next(path, dtype, S::KEYS, tensor.expr.axis_slices())?;
         let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], 0);
         let own = strided(tensor, alloc::vec![T::default()], 0, &change, None);
         self.found.push(layout);

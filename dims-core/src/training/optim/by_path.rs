@@ -268,12 +268,20 @@ fn widened_buffer<T: Element>(elements: &Buffer<T>) -> Result<Buffer<f32>, DimEr
 /// Elements of half precision, converted to `f32`.
 #[cfg(feature = "half")]
 pub(super) fn widened_elements_of<T: Element>(elements: &[T]) -> Result<Vec<f32>, DimError> {
+    // (Functions without type parameters, so that the loops are compiled in this crate.)
+    fn of_f16(own: &[half::f16], wide: &mut Vec<f32>) {
+        wide.extend(own.iter().map(|a| a.to_f32()));
+    }
+    fn of_bf16(own: &[half::bf16], wide: &mut Vec<f32>) {
+        wide.extend(own.iter().map(|a| a.to_f32()));
+    }
     let mut wide = reserve::<f32>(elements.len())?;
-    if let Some(own) = slice_as::<T, half::f16>(elements) {
-        wide.extend(own.iter().map(|a| a.to_f32()));
-    } else {
-        let own = slice_as::<T, half::bf16>(elements).expect("a float of two bytes is `f16` or `bf16`");
-        wide.extend(own.iter().map(|a| a.to_f32()));
+    match slice_as::<T, half::f16>(elements) {
+        Some(own) => of_f16(own, &mut wide),
+        None => {
+            let own = slice_as::<T, half::bf16>(elements).expect("a float of two bytes is `f16` or `bf16`");
+            of_bf16(own, &mut wide);
+        }
     }
     Ok(wide)
 }

@@ -407,10 +407,7 @@ impl StateTensor {
         };
         let (found, needed) = (len(&elements), len(&self.elements));
         if found != needed {
-            let what = format!(
-                "the state of an optimizer has {needed} elements, not {found} (a program with dynamic dims cannot \
-                 return an optimizer)"
-            );
+            let what = format!("the state of an optimizer has {needed} elements, not {found}");
             return Err(DimError::Shape { what });
         }
         Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })

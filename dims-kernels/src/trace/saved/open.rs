@@ -259,7 +259,8 @@ impl SizeFormula {
 
     /// The number for some sizes.
     fn value(&self, sizes: &[usize], is_float: bool) -> Result<RecordedNumber, Misfit> {
-        // The product of two negative numbers would count as a number of elements.
+        // Two negative factors would yield a positive count, so no factor of an integer may be
+        // negative.
         let misfits = |own: &ScaledSize| match own.value(sizes) {
             Some(value) => value < 0 && !is_float,
             None => own.at >= sizes.len(),
