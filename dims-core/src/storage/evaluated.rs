@@ -537,6 +537,13 @@ pub(crate) fn order_of_strides(axes: [&[Axis]; 2]) -> SmallVec<[usize; 8]> {
     order
 }
 
+/// Whether the axes of two tensors with the same dims have the same sizes.
+#[cfg_attr(not(unoptimized), inline)]
+pub(crate) fn have_same_sizes([named, positional]: [&[Axis]; 2], others: [&[Axis]; 2]) -> bool {
+    let same = |(own, other): (&Axis, &Axis)| own.size == other.size;
+    named.iter().zip(others[0]).all(same) && positional.iter().zip(others[1]).all(same)
+}
+
 /// Whether several positions share an element.
 #[cfg_attr(not(unoptimized), inline)]
 fn have_repeated(axes: [&[Axis]; 2]) -> bool {

@@ -10,6 +10,7 @@ use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::{check_taken, is_heard, is_recorded};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Mismatch, Path, Sides, Visitor, Walk, is_learned, same_sizes};
+use crate::storage::evaluated::have_same_sizes;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
 use crate::types::set::Dims;
@@ -224,7 +225,7 @@ impl Visitor<0, 2> for OperandCheck<'_> {
     ) -> Result<(), DimError> {
         let [one, other] = read;
         let (operation, sides) = self.names;
-        if one.expr.sizes() != other.expr.sizes() {
+        if !have_same_sizes(one.expr.axis_slices(), other.expr.axis_slices()) {
             same_sizes(path, sides, read)?;
         }
         if !is_heard() || !is_learned::<T>() || self.has_recorded_scalars || self.unchanged.has(path) {
