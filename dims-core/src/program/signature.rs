@@ -1,6 +1,7 @@
 //! The signature of a program's inputs: types, sizes, axis orders and settings.
 
-use crate::error::{DimError, list_sizes};
+use crate::error::DimError;
+use crate::execute::place::describe;
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::grad::parameters::{Path, Segment, Walk};
 use crate::storage::evaluated::order_of_strides;
@@ -338,12 +339,6 @@ impl fmt::Write for ComparedText<'_> {
         }
         Ok(())
     }
-}
-
-/// Sizes with the names of their axes, dims first.
-fn describe(keys: &Keys, sizes: &[usize]) -> String {
-    let names = keys.as_slice().iter().map(|key| key.name).chain(core::iter::repeat("positional axis"));
-    list_sizes(names.zip(sizes.iter().copied()))
 }
 
 fn input(path: &InputPath) -> String {
