@@ -163,8 +163,8 @@
 //!   model, and a checker for the meaning of axes in a model (`onnx`).
 //! * `rand`: `random`, which draws elements from a distribution of the crate `rand`. (`rand()` and
 //!   `randn()` do not need it.)
-//! * `serde`: tensors with the names of their dims, in any serde format. The names are checked when
-//!   a tensor is read.
+//! * `serde`: tensors with the names of their dims, in any serde format. Tensors are read by these
+//!   names, in any order; two dims of one name are an error.
 //!
 //! # Without the standard library, and on other machines
 //!

@@ -565,6 +565,19 @@ mod order_of_events {
         assert!(out.at_mut([1usize, 5, 2].at(Row)).try_add_assign(1).is_err());
         assert!(out[0] == 0 && out[2] == 0, "{out:?}");
     }
+
+    #[test]
+    fn a_scatter_says_where_it_was_called() {
+        let (x, ids) = (from_vec(Row.of(2), vec![1.0, 2.0]), array![0usize, 5]);
+        let (added, line) = (x.view().try_scatter_add(Row, Col.of(3), ids.at(Row)).map(drop), line!());
+        let place =
+            format!("index 5 of dim `Col` is out of range for an axis of size 3 (at {}:{line}", file!());
+        let error = added.expect_err("an error").to_string();
+        assert!(error.starts_with(&place), "{error}");
+        let (written, line) = (x.try_scatter(Row, Col.of(3), ids.at(Row), 0.0).map(drop), line!());
+        let error = written.expect_err("an error").to_string();
+        assert!(error.contains(&format!("(at {}:{line}", file!())), "{error}");
+    }
 }
 
 /// Restructuring is refused if the sizes of the result do not match its dims.
@@ -768,4 +781,20 @@ fn strides_that_cannot_be_added() {
     let diagonal = one.try_at((i, i)).expect("an array of one element has a diagonal");
     assert_eq!(diagonal.order(i), array![7.0]);
     assert_eq!((one.at((i, j)) + 1.0).order((i, j)), array![[8.0]]);
+}
+
+/// Tensors can be captured by `catch_unwind`, like the arrays of ndarray.
+#[test]
+fn a_panic_does_not_change_what_clones_share() {
+    let x = ones::<f32, _>((Row.of(2), Col.of(3)));
+    let clone = x.clone();
+    let panic = catch_unwind(move || {
+        let mut clone = clone;
+        clone += 6.0;
+        clone.index(Row, 2).eval()
+    });
+    assert!(panic.is_err());
+    let view = x.view();
+    assert_eq!(catch_unwind(|| (view * 2.0).sum((Row, Col)).order(())).expect("no panic"), 12.0);
+    assert_eq!(catch_unwind(move || x.sum((Row, Col)).order(())).expect("no panic"), 6.0);
 }

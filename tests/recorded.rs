@@ -476,7 +476,8 @@ fn inputs_are_those_that_were_recorded() {
     let program = record(f, &recorded).unwrap();
     let error = |lists: &Lists| program.try_call(lists).expect_err("the inputs differ").to_string();
     let found = error(&(vec![floats(1)], vec![floats(2), floats(3)]));
-    assert_eq!(found, "found input `1.0`, but `0.1` was recorded at this position");
+    let expected = "found input `1.0`, but `0.1` was recorded at this position: record it again; `jit` does so by itself";
+    assert_eq!(found, expected);
     assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "input `1.0` is missing");
     let program = record(|x: &Floats| (x * 2.0).eval(), &floats(1)).unwrap();
     let inner = caught(|| grad(|x: &Floats| program.call(x).sum((Batch, Width)), &floats(1)));
@@ -567,6 +568,13 @@ fn each_refusal_says_what_to_do() {
     );
     let pairs = why(refused(|x| x.zip_map(x, |x, y| x + y).eval()), "zip_map");
     assert!(pairs.starts_with("a program cannot call a closure"), "{pairs}");
+    let counts = |x: &Floats| {
+        ones::<f32, _>((Batch.of(4), Width.of(6))).scatter_add(Width, Class.of(6), x.argsort(Width))
+    };
+    assert_eq!(
+        why(refused(counts), "scatter_add"),
+        "its indices depend on an input; capture them, or write `contract` and `one_hot`"
+    );
     let number = refused(|x| {
         let (_, slope) = value_and_grad(|x: &Floats| x.square().sum((Batch, Width)), x);
         slope

@@ -284,6 +284,60 @@ fn sums_of_scaled_products_neither_overflow_nor_forget_that_they_are_empty() {
     assert_eq!((a.at((j, k)) * b.at(k)).sum(k).order(j), array![0.0, 0.0, 0.0]);
 }
 
+/// Dims of different `dims!` have no fixed order: it can change with the source.
+#[cfg(feature = "serde")]
+#[test]
+fn dims_are_read_by_name_in_any_order() {
+    let json = |dims: &str, sizes: &str, elements: &str| {
+        format!(r#"{{"dims":[{dims}],"sizes":[{sizes}],"elements":[{elements}]}}"#)
+    };
+    type Matrix = Tensor<i32, (Left, Right)>;
+    let text = json(r#""Right","Left""#, "3,2", "1,2,3,4,5,6");
+    let x: Matrix = serde_json::from_str(&text).expect("the dims are those of the type");
+    assert_eq!(x.dims(), [("Left", 2), ("Right", 3)]);
+    assert_eq!(x.order((Left, Right)), array![[1, 3, 5], [2, 4, 6]]);
+
+    let text = json(r#""Whole","Left","Right""#, "2,1,3", "1,2,3,4,5,6");
+    let x: Tensor<i32, (Left, Right, Whole)> =
+        serde_json::from_str(&text).expect("the dims are those of the type");
+    assert_eq!(x.dims(), [("Left", 1), ("Right", 3), ("Whole", 2)]);
+    assert_eq!(
+        serde_json::to_string(&x).expect("the tensor can be written"),
+        json(r#""Left","Right","Whole""#, "1,3,2", "1,4,2,5,3,6")
+    );
+    assert_eq!(x.order((Whole, Right, Left)), array![[[1], [2], [3]], [[4], [5], [6]]]);
+
+    // Sizes are checked with the dims that they belong to.
+    dims! { struct Row; struct Colour = 3; }
+    type Picture = Tensor<i32, (Row, Colour)>;
+    let x: Picture = serde_json::from_str(&json(r#""Colour","Row""#, "3,2", "1,2,3,4,5,6")).unwrap();
+    assert_eq!(x.order((Row, Colour)), array![[1, 3, 5], [2, 4, 6]]);
+    let text = json(r#""Colour","Row""#, "2,3", "1,2,3,4,5,6");
+    let error = serde_json::from_str::<Picture>(&text).unwrap_err().to_string();
+    assert!(error.starts_with("dim `Colour` has the static size 3, but size 2 was read"), "{error}");
+    type Square = Tensor<i32, (Left, Right, Prime<Left>)>;
+    let x: Square = serde_json::from_str(&json(r#""Left'","Right","Left""#, "2,1,2", "1,2,3,4")).unwrap();
+    assert_eq!(x.order((Left, prime(Left), Right)), array![[[1], [3]], [[2], [4]]]);
+    let text = json(r#""Left'","Left","Right""#, "2,1,2", "1,2,3,4");
+    let error = serde_json::from_str::<Square>(&text).unwrap_err().to_string();
+    assert!(error.starts_with("dim `Left` has size 1, but `Left'`"), "{error}");
+
+    for names in [r#""Left""#, r#""Left","Left""#, r#""Left","Other""#, r#""Left","Right","Left""#] {
+        let error = serde_json::from_str::<Matrix>(&json(names, "1,1", "1")).unwrap_err().to_string();
+        assert!(error.starts_with(r#"expected a tensor with dims ["Left", "Right"], found"#), "{error}");
+    }
+    mod elsewhere {
+        use typed_dims::prelude::*;
+        dims! { pub struct Left; }
+    }
+    let apart = "two dims named `Left` cannot be told apart: rename one of them";
+    let text = json(r#""Left","Left""#, "1,1", "1");
+    let error = serde_json::from_str::<Tensor<i32, (Left, elsewhere::Left)>>(&text).unwrap_err().to_string();
+    assert!(error.starts_with(apart), "{error}");
+    let both = ones::<i32, _>((Left.of(1), elsewhere::Left.of(1)));
+    assert_eq!(serde_json::to_string(&both).unwrap_err().to_string(), apart);
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn sizes_that_cannot_be_counted_are_not_read() {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 use kernels::error::Plural;
+use kernels::load::gather::OF_LABEL;
 
 pub use kernels::error::Origin;
 
@@ -308,6 +309,12 @@ impl fmt::Display for DimError {
                     "index {index} of {what} is out of range for an axis of size {size}{}",
                     OriginSuffix(*origin)
                 )?;
+                if *index < 0 && what.ends_with(OF_LABEL) {
+                    return write!(
+                        f,
+                        "; to leave out padding, use `cross_entropy_with` and `CrossEntropy::new().ignore_index({index})`"
+                    );
+                }
                 // Only a computed index fails here: a plain negative integer counts from the end.
                 if *index < 0 && *index >= -(*size as i128) {
                     f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
@@ -371,6 +378,13 @@ impl fmt::Display for DimError {
             DimError::NoDerivative { operation, origin, parameters } => write!(
                 f,
                 "no gradient can be taken through `{operation}`{}{}: use operations that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
+                OriginSuffix(*origin),
+                ParametersSuffix(parameters)
+            ),
+            // (The operand can be a struct, which has no `detach`.)
+            DimError::NoOwnDerivative { operation, remedy: OUTSIDE, origin, parameters } => write!(
+                f,
+                "no gradient can be taken through `{operation}`{}{}: {OUTSIDE}",
                 OriginSuffix(*origin),
                 ParametersSuffix(parameters)
             ),
@@ -467,6 +481,9 @@ impl From<kernels::error::Error> for DimError {
 pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimError {
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
+
+/// The remedy for an operation in place, such as a step of an optimizer.
+pub(crate) const OUTSIDE: &str = "call it outside of the function that you differentiate";
 
 /// Like [`no_derivative`], with another remedy: for example, to give a user's operation a
 /// derivative.

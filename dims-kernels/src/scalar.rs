@@ -121,7 +121,7 @@ pub trait Real: Num<Acc = <Self as Real>::Wide> + Ordered + Analytic + Magnitude
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt`, `sin`, `cos`, `tan` and the
 /// hyperbolic functions.
 #[diagnostic::on_unimplemented(
-    message = "tensors of `{Self}` have no `exp`, `sqrt` or the like",
+    message = "tensors of `{Self}` have no `exp`, `sqrt`, `mean` or the like",
     label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 #[allow(missing_docs)]

@@ -2,10 +2,12 @@
 //! location and the name.
 //!
 //! Keys are stateless: the same source gives the same keys, so builds are reproducible and
-//! incremental.
+//! incremental. Keys of structs do not depend on lines: a blank line or a compatible version of the
+//! package does not change the order of dims from different macro calls.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Number of hash digits in a key: 24 bits in base 16. Each digit costs rustc time wherever a dim
@@ -26,21 +28,32 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of the dim or role `name`, at this position in its macro call.
-    pub fn new(name: &Ident, position: usize) -> Self {
-        let span = name.span();
-        let place = span.unwrap();
+    /// The key of the struct `name`, a dim or a role, at this position in its macro call.
+    pub fn of_struct(name: &Ident, position: usize) -> Self {
+        let place = name.span().unwrap();
+        let earlier = place.local_file().and_then(|file| {
+            with_text(file, |text| structs_before(text, place.line(), place.column(), &name.to_string()))
+        });
+        match earlier {
+            Some(earlier) => Key::new(name, position, &earlier.to_string()),
+            None => Key::of_local(name, position),
+        }
+    }
+
+    /// The key of the local dim `name`, at this position in its macro call.
+    pub fn of_local(name: &Ident, position: usize) -> Self {
+        let place = name.span().unwrap();
+        Key::new(name, position, &format!("{}\0{}", place.line(), place.column()))
+    }
+
+    /// `place` is the place in the file.
+    fn new(name: &Ident, position: usize, place: &str) -> Self {
         let krate = |var| std::env::var(var).unwrap_or_default();
-        let text = format!(
-            "{}\0{}\0{}\0{}\0{}\0{}\0{}",
-            krate("CARGO_PKG_NAME"),
-            krate("CARGO_PKG_VERSION"),
-            from_here(Path::new(&place.file()), Path::new(&krate("CARGO_MANIFEST_DIR"))).display(),
-            place.line(),
-            place.column(),
-            expansion(span),
-            name
-        );
+        let file = name.span().unwrap().file();
+        let file = from_here(Path::new(&file), Path::new(&krate("CARGO_MANIFEST_DIR")));
+        let (package, version) = (krate("CARGO_PKG_NAME"), krate("CARGO_PKG_VERSION"));
+        let (version, expansion) = (compatible(&version), expansion(name.span()));
+        let text = format!("{package}\0{version}\0{}\0{place}\0{expansion}\0{name}", file.display());
         let hash = fnv1a(text.as_bytes()) >> (64 - BITS * HASH_DIGITS);
         let (position, digits) = spread(position);
         Key { number: (position << (BITS * HASH_DIGITS)) | hash, digits: HASH_DIGITS + digits }
@@ -71,6 +84,52 @@ fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> To
 
 /// The maximum number of dims that one macro call can make.
 pub const MOST: usize = 0x100;
+
+/// Calls `f` with the text of a file. The last file is kept, because most are needed several times.
+fn with_text(file: PathBuf, f: impl FnOnce(&str) -> Option<usize>) -> Option<usize> {
+    thread_local! {
+        static LAST: RefCell<(PathBuf, String)> = RefCell::default();
+    }
+    LAST.with_borrow_mut(|last| {
+        if last.0 != file {
+            *last = (file.clone(), std::fs::read_to_string(&file).ok()?);
+        }
+        f(&last.1)
+    })
+}
+
+/// The number of times that the text has `struct name` before this place. (Lines and columns start
+/// at 1.) `None` if it does not have `struct name` at this place, so that the number is different
+/// for different places: the name may be the argument of another macro, or the text an older one
+/// than an editor shows.
+fn structs_before(text: &str, line: usize, column: usize, name: &str) -> Option<usize> {
+    let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let place = start + text[start..].char_indices().nth(column.checked_sub(1)?)?.0;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '#';
+    let is_struct = |at: usize| {
+        let before = text[..at].trim_end();
+        let keyword = before.strip_suffix("struct");
+        before.len() < at
+            && keyword.is_some_and(|before| !before.ends_with(is_word))
+            && !text[at + name.len()..].starts_with(is_word)
+    };
+    let mut places = text.match_indices(name).map(|(at, _)| at).filter(|&at| is_struct(at));
+    places.position(|at| at >= place).filter(|_| text[place..].starts_with(name) && is_struct(place))
+}
+
+/// The part of a version that differs between incompatible versions: two of these can be in one
+/// build.
+fn compatible(version: &str) -> &str {
+    let mut end = 0;
+    for part in version.split('.') {
+        end += part.len();
+        if part != "0" {
+            return &version[..end];
+        }
+        end += 1;
+    }
+    version
+}
 
 /// The path of a source file without the part that it shares with the path of its package, so that
 /// keys do not depend on the location of a checkout or of cargo's registry. Keys determine the
@@ -112,7 +171,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::from_here;
+    use super::{compatible, from_here, structs_before};
     use std::path::Path;
 
     #[test]
@@ -125,5 +184,31 @@ mod tests {
         ] {
             assert_eq!(from_here(Path::new(file), Path::new(package)), Path::new(expected));
         }
+    }
+
+    #[test]
+    fn keys_of_structs_do_not_depend_on_lines() {
+        let before = |text: &str, line, column| structs_before(text, line, column, "Row");
+        let text = "mod a { dims! { struct Row; } }\nmod b { dims! { pub struct Row; struct Rows; } }\n";
+        assert_eq!(before(text, 1, 24), Some(0));
+        assert_eq!(before(text, 2, 28), Some(1));
+        assert_eq!(before(&format!("\n\n// é\n{text}"), 5, 28), Some(1));
+        // Each place has its own number.
+        assert_eq!(before("mod a { dim!(Row); } mod b { dims! { struct Row; } }", 1, 14), None);
+        assert_eq!(before("mod a { dim!(Row); } mod b { dims! { struct Row; } }", 1, 45), Some(0));
+        assert_eq!(before("dims! { struct /* a comment */ Row; }", 1, 32), None);
+        assert_eq!(structs_before("dims! { struct r#Row; }", 1, 16, "r#Row"), Some(0));
+        // Other text, as in an editor.
+        assert_eq!(before(text, 2, 27), None);
+        assert_eq!(before(text, 3, 1), None);
+        assert_eq!(before(text, 9, 1), None);
+        assert_eq!(before(text, 0, 0), None);
+    }
+
+    #[test]
+    fn keys_do_not_depend_on_compatible_versions() {
+        let versions = ["1.2.3", "0.4.7", "0.0.5", "0.0.0", "2.0.0-rc.1", "", "10"];
+        let parts = ["1", "0.4", "0.0.5", "0.0.0", "2", "", "10"];
+        assert_eq!(versions.map(compatible), parts);
     }
 }

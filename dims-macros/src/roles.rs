@@ -92,7 +92,7 @@ pub fn expand(RolesInput(roles): &RolesInput) -> TokenStream {
 fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
     let DeclaredRole { attrs, vis, token, name, refined, end } = role;
-    let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
+    let (key, text) = (Key::of_struct(name, position).digits(&krate), name.to_string());
     let cfgs = cfgs(attrs);
     let refined = match refined {
         // rustc's message about a type that is not a role is shorter here than where a role is

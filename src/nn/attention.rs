@@ -1,7 +1,7 @@
 //! Attention between tokens: a layer, and a cache of keys and values.
 
 use crate::creation::create::SizedDims;
-use crate::creation::random::{Seed, split};
+use crate::creation::random::{IntoSeed, split};
 use crate::nn::LayerDims;
 use crate::nn::bias::{BiasKind, NoBias, WithBias};
 use crate::nn::linear::{Linear, MappedBy, Projection};
@@ -12,7 +12,7 @@ use crate::prelude::*;
 use crate::tensors::tensor::Computable;
 use crate::types::rank::Rank0;
 use crate::types::role::KeepsRole;
-use crate::types::set::{DimsOfBoth, NameFor};
+use crate::types::set::{DimsOfBoth, NameFor, Sorted};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
 
@@ -165,7 +165,7 @@ where
     /// let y = attention.with_dropout(0.1, 7).among(&x, Token, Key, true);
     /// # assert_eq!(y.size(Token), 3);
     /// ```
-    pub fn with_dropout(&self, p: f64, seed: impl Into<Seed>) -> Self
+    pub fn with_dropout(&self, p: f64, seed: impl IntoSeed) -> Self
     where
         Self: Clone,
     {
@@ -298,14 +298,14 @@ where
 /// [`attend`](MultiHeadAttention::attend), where `start` is the number of tokens that were in the
 /// cache before (as an `isize`). Each token then attends to itself and the earlier ones.
 #[derive(Clone)]
-pub struct KeyValues<S: Dims, N, T = f32> {
+pub struct KeyValues<S: Sorted, N, T = f32> {
     keys: Named<T, S>,
     values: Named<T, S>,
     len: usize,
     over: N,
 }
 
-impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
+impl<S: Sorted, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
     /// An empty cache with capacity for as many tokens as `dims` has along `N`. Axes are stored in
     /// the order of `dims`. If the features are last, and the tokens directly before them, the keys
     /// of one head of one sequence are contiguous.

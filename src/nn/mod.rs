@@ -50,7 +50,7 @@ use crate::types::set::Sorted;
 /// declared.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of declared dims in the order of their declaration",
-    label = "expected the dims of a layer; for a layer along one dim, write `(Width,)`"
+    label = "write the dims in the order in which `dims!` declares them; one dim is `(Width,)`"
 )]
 pub trait LayerDims: Sorted + DimList + Default + Copy {}
 

@@ -78,6 +78,20 @@ macro_rules! doubled_size {
 make!(row_sums, i, j => sum over k);
 dim!(Wide, 3000);
 doubled_dim!(Doubled, 1 + 1);
+mod first {
+    typed_dims::prelude::dims! { pub struct Same; }
+}
+mod second {
+    typed_dims::prelude::dims! { pub struct Same; }
+}
+mod third {
+    use typed_dims::prelude::*;
+    dim!(Same, 2);
+}
+mod fourth {
+    use typed_dims::prelude::*;
+    dim!(Same, 3);
+}
 struct S {
     w: Array2<f64>,
 }
@@ -122,6 +136,13 @@ fn in_declarations() {
     assert_eq!((Wide::SIZE, Doubled::SIZE), (3000, 4));
     assert_eq!(zeros::<f32, _>((Wide, Doubled)).order((Wide, Doubled)).dim(), (3000, 4));
     assert_eq!(doubled_size!(1 + 1), 4);
+}
+
+#[test]
+fn in_declarations_of_one_name() {
+    let x = ones::<f64, _>((first::Same.of(4), second::Same.of(5), third::Same, fourth::Same));
+    let x = x.sum((second::Same, fourth::Same)).order((first::Same, third::Same));
+    assert_eq!(x, Array2::from_elem((4, 2), 15.0));
 }
 
 #[test]

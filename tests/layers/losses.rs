@@ -117,7 +117,8 @@ fn options_that_make_no_sense_are_refused() {
         "`cross_entropy` with the label smoothing 1.5: it must be between 0 and 1"
     );
     let out_of_range = refused(CrossEntropy::new()).expect("the label -1 is refused");
-    assert!(out_of_range.contains("index -1 of dim `Class` is out of range"), "{out_of_range}");
+    let what = "index -1 of dim `Class`, given as a label, is out of range";
+    assert!(out_of_range.contains(what), "{out_of_range}");
 }
 
 /// The error has both sizes and the lines that they come from, with and without label smoothing.
@@ -142,7 +143,31 @@ fn a_target_beyond_the_classes_is_refused() {
     let labels = from_vec(Batch.of(6), vec![3_i64, 0, 4, 2, 1, 0]);
     let error = logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new().weights(&weights));
     let error = error.expect_err("there is no class 4").to_string();
-    assert!(error.contains("index 4 of dim `Class` is out of range for an axis of size 4"), "{error}");
+    let what = "index 4 of dim `Class`, given as a label, is out of range for an axis of size 4";
+    assert!(error.contains(what) && !error.contains("padding"), "{error}");
+}
+
+/// A negative label is padding, not an index from the end.
+#[test]
+fn a_negative_label_is_refused_with_a_remedy() {
+    let logits = given(false).0;
+    for label in [-1, -100] {
+        let labels = from_vec(Batch.of(6), vec![3_i64, 0, label, 2, 1, 0]);
+        let remedy = format!(
+            "; to leave out padding, use `cross_entropy_with` and `CrossEntropy::new().ignore_index({label})`"
+        );
+        let errors = [
+            logits.cross_entropy(Class, &labels).try_eval().map(|_| ()).unwrap_err(),
+            (&logits).log_softmax(Class).nll_loss(Class, &labels).try_eval().map(|_| ()).unwrap_err(),
+            logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new()).map(|_| ()).unwrap_err(),
+        ];
+        for error in errors {
+            let error = error.to_string();
+            let what = format!("index {label} of dim `Class`, given as a label, is out of range");
+            assert!(error.starts_with(&what), "{error}");
+            assert!(error.ends_with(&remedy), "{error}");
+        }
+    }
 }
 
 /// An error about sizes names the source lines where the operands got their sizes.

@@ -7,7 +7,10 @@ use typed_dims::grad::{grad, value_and_grad};
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::RmsNorm;
 use typed_dims::prelude::*;
+use typed_dims::types::brand::Brand;
+use typed_dims::types::role::Undenoted;
 use typed_dims::types::set::Union;
+use typed_dims::types::size::Dyn;
 
 dims! {
     struct Batch;
@@ -160,4 +163,27 @@ fn generic_layers_and_elements() {
         scale: ones::<f64, _>((Gate, Out.of(2))),
         mask: None,
     });
+}
+
+mod elsewhere {
+    typed_dims::prelude::dims! { pub struct Width; }
+}
+
+/// The dims of another `dims!` have no fixed order: renaming one needs none.
+#[test]
+fn a_generic_dim_is_renamed_without_its_order() {
+    fn gates<D: AnyDim + Brand<Size = Dyn, Role = Undenoted>, B: Dims>(
+        weight: &Tensor<f32, (Gate, In)>,
+        x: &Tensor<f32, (D, Rest<B>)>,
+    ) -> Tensor<f32, (Gate, Rest<B>)> {
+        x.rename(D::default(), In).contract(weight, In)
+    }
+    let weight = ones((Gate, In.of(3)));
+    let x = ones::<f32, _>((Batch.of(4), elsewhere::Width.of(3)));
+    let y: Tensor<f32, (Batch, Gate)> =
+        gates::<elsewhere::Width, _>(&weight, &x.seal(elsewhere::Width)).unseal();
+    assert_eq!(y.order((Batch, Gate)), Array2::from_elem((4, 2), 3.0));
+    // A dim can be renamed to itself.
+    let x = ones::<f32, _>((In.of(2), Hidden.of(3)));
+    assert_eq!((&x).rename(In, In).dims(), [("In", 2), ("Hidden", 3)]);
 }

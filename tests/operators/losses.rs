@@ -78,7 +78,7 @@ mod classes {
             }),
             along: [V], keep: [],
             errors: [Array2::<f32>::zeros((4, 2)).at((B, V)).cross_entropy(V, ndarray::array![0usize, 1, 2, 0].at(B)).try_eval()
-                => "index 2 of dim `V` is out of range for an axis of size 2"],
+                => "index 2 of dim `V`, given as a label, is out of range for an axis of size 2"],
             names: "nn.functional.cross_entropy(reduction='none')" "optax.softmax_cross_entropy_with_integer_labels" "";
         /// `-x[target]`
         nll_loss [f32 f64 f16] (x: T [V I J], target: usize [I J] in Below("V")) -> [J I],

@@ -120,6 +120,30 @@ fn an_outer_gradient_through_a_step_is_refused() {
     assert!(text.starts_with("no gradient can be taken through `step`"), "{text}");
 }
 
+/// Structs have no `detach`.
+#[test]
+fn operations_in_place_belong_outside_of_a_gradient() {
+    let texts = of_traced::<f64, _>(|traced| {
+        let mut own = traced.clone();
+        let mut sums = Accumulator::new();
+        sums.add(own.clone());
+        [
+            ("step", message(|| Sgd::new(0.1).step(&mut traced.clone(), traced))),
+            ("clip_by_global_norm", message(|| clip_by_global_norm(&mut own, 1.0))),
+            ("clip_by_value", message(|| clip_by_value(&mut own, 1.0))),
+            ("Accumulator::add", message(|| sums.add(traced.clone()))),
+        ]
+    });
+    for (operation, text) in texts {
+        let expected = format!(
+            "no gradient can be taken through `{operation}`: call it outside of the function that you differentiate"
+        );
+        assert_eq!(text, expected);
+    }
+    let text = of_traced::<f64, _>(|traced| message(|| global_norm(traced)));
+    assert!(text.starts_with("no gradient can be taken through `global_norm`: use operations"), "{text}");
+}
+
 /// The moments belong to the optimizer, which is the parameter of the gradient here.
 #[test]
 fn a_gradient_with_respect_to_an_optimizer() {
@@ -194,7 +218,7 @@ pub(super) fn check_sums<T: Real>() {
         refused(&try_clip_by_value(&mut gradient, 0.5).unwrap_err().to_string(), "clip_by_value");
         assert!(gradient.0 == rows().0, "nothing has changed");
         let error = try_clip_by_global_norm(&mut gradient, 0.5).map(drop).unwrap_err();
-        refused(&error.to_string(), "global_norm");
+        refused(&error.to_string(), "clip_by_global_norm");
         assert!(gradient.0 == rows().0, "nothing has changed");
     });
 }

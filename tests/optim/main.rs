@@ -860,6 +860,45 @@ fn parts_are_frozen_by_patterns() {
     assert!(error.starts_with("cannot freeze `*.bais`: no parameter has this name"), "{error}");
 }
 
+/// For each parameter, the last call of `freeze` or `unfreeze` that matches it counts.
+#[test]
+fn the_last_call_decides_what_is_frozen() {
+    let before = network(3);
+    let gradient = before.map_elements(|_: f32| 1.0);
+    let stepped = |calls: &[(bool, &str)]| {
+        let mut optimizer = Sgd::new(0.1);
+        for (freezes, name) in calls {
+            if *freezes { optimizer.freeze(name) } else { optimizer.unfreeze(name) }
+        }
+        optimizer.try_step(&mut before.clone(), &gradient).map_err(|error| error.to_string())?;
+        let names = ["embedding", "layers.1.weight", "layers.1.bias", "layers.2.bias"];
+        Ok::<_, String>(names.map(|name| optimizer.state().steps_of(name)))
+    };
+    let (freeze, unfreeze) = (|name| (true, name), |name| (false, name));
+    assert_eq!(stepped(&[freeze("*"), unfreeze("layers.1")]), Ok([0, 1, 1, 0]));
+    assert_eq!(stepped(&[freeze("*"), unfreeze("layers.1"), freeze("*.bias")]), Ok([0, 1, 0, 0]));
+    assert_eq!(stepped(&[freeze("*"), unfreeze("layers.1"), freeze("*")]), Ok([0, 0, 0, 0]));
+    assert_eq!(stepped(&[freeze("embedding"), freeze("*.bias"), unfreeze("*")]), Ok([1, 1, 1, 1]));
+    // `*.embedding` matches `embedding`, which `*.*.embedding` does not.
+    for pattern in ["*.*.embedding", "**.embedding"] {
+        let error = stepped(&[freeze("*.bias"), freeze("*.embedding"), unfreeze(pattern)]).unwrap_err();
+        assert!(error.starts_with(&format!("cannot unfreeze `{pattern}`: no parameter")), "{error}");
+    }
+    assert_eq!(
+        stepped(&[freeze("embedding"), unfreeze("embedding"), unfreeze("embedding")]),
+        Ok([1, 1, 1, 1])
+    );
+    let error = stepped(&[freeze("layers.1"), unfreeze("layer.1")]).unwrap_err();
+    assert!(
+        error.starts_with("cannot unfreeze `layer.1`: no parameter has this name; the names are"),
+        "{error}"
+    );
+    let error = stepped(&[freeze("layers.1"), unfreeze("layer.1"), unfreeze("layer.1")]).unwrap_err();
+    assert!(error.starts_with("cannot unfreeze `layer.1`"), "{error}");
+    // A misspelled name can be taken back.
+    assert_eq!(stepped(&[freeze("embedding"), freeze("bais"), unfreeze("bais")]), Ok([0, 1, 1, 1]));
+}
+
 #[test]
 fn values_that_do_not_fit_change_nothing() {
     let mut value = network(3);

@@ -1,6 +1,6 @@
 //! Schedules, and rates that decrease on a plateau.
 
-use super::{numbers, reference};
+use super::{Row, numbers, reference};
 use typed_dims::grad::try_grad;
 use typed_dims::optim::{Plateau, Schedule};
 use typed_dims::prelude::*;
@@ -165,4 +165,100 @@ fn a_gradient_cannot_be_taken_through_a_plateau() {
         assert!(text.starts_with(&format!("no gradient can be taken through `{operation}`")), "{text}");
     }
     assert_eq!(texts.len(), 2);
+}
+
+/// A program does not check its rates, so all rates of a schedule are checked in the recording.
+#[test]
+fn schedules_that_become_negative_cannot_be_recorded() {
+    use typed_dims::optim::{Adafactor, Lamb, Optimizer, Sgd};
+    use typed_dims::program::record;
+
+    type Weight = Tensor<f64, (Row,)>;
+    fn recorded<O: Optimizer<Weight> + Parameters + Clone>(optimizer: O) -> Result<(), String> {
+        let error = std::cell::RefCell::new(Ok(()));
+        let step = |state: &(Weight, O)| -> (Weight, O) {
+            let ((mut w, mut optimizer), gradient) = (state.clone(), state.0.clone());
+            if let Err(refused) = optimizer.try_step(&mut w, &gradient) {
+                *error.borrow_mut() = Err(refused.to_string());
+            }
+            (w, optimizer)
+        };
+        record(step, &(ones(Row.of(2)), optimizer)).expect("the state itself is recorded");
+        error.into_inner()
+    }
+    let of = |schedule: Schedule| recorded(Sgd::new(schedule));
+    let begins =
+        |rate: f64| Err(format!("`Sgd` with the learning rate {rate}: it must be finite and 0 or more"));
+    let refused = |rate: f64| {
+        let reached = format!("`Sgd` with a schedule that reaches the learning rate {rate}");
+        Err(format!("{reached}: it must be finite and 0 or more"))
+    };
+    assert_eq!(of(Schedule::linear(0.1, -0.2, 4)), refused(-0.2));
+    assert_eq!(of(Schedule::linear(0.1, -0.2, 4).warm_up(3)), refused(-0.2));
+    assert_eq!(of(Schedule::cosine_to(0.1, -0.2, 4)), refused(-0.2));
+    assert_eq!(of(Schedule::cosine_restarts(0.1, -0.2, 1, 2)), refused(-0.2));
+    assert_eq!(of(Schedule::step(0.5, 3, -0.5)), refused(-0.25));
+    assert_eq!(of(Schedule::multi_step(0.5, &[9, 3], -0.5)), refused(-0.25));
+    // The first change is harmless: two steps at once, or from a negative rate.
+    assert_eq!(of(Schedule::multi_step(0.5, &[3, 3, 9], -0.5)), refused(-0.0625));
+    assert_eq!(of(Schedule::multi_step(-0.5, &[0, 5], -0.5)), refused(-0.125));
+    assert_eq!(of(Schedule::multi_step(0.5, &[3, 9], 1e200)), refused(f64::INFINITY));
+    assert_eq!(of(Schedule::multi_step(0.0, &[3, 9], 1e200)), refused(f64::NAN)); // 0 * inf
+    assert_eq!(of(Schedule::linear(0.5, f64::INFINITY, 4).warm_up(2)), begins(f64::INFINITY));
+    assert_eq!(of(Schedule::step(0.5, 3, f64::INFINITY)), refused(f64::INFINITY));
+    assert_eq!(of(Schedule::constant(f64::INFINITY)), begins(f64::INFINITY));
+    assert_eq!(of(Schedule::one_cycle(-25.0, 9)), begins(-0.0001));
+    assert_eq!(of(Schedule::constant(-0.5)), begins(-0.5));
+    for schedule in [
+        Schedule::constant(0.0),
+        Schedule::linear(-1.0, 0.5, 0), // `last` at all steps
+        Schedule::polynomial(0.0, 0.5, 9, 2.0).warm_up(4),
+        Schedule::cosine(0.5, 9),
+        Schedule::cosine_restarts(0.5, -0.01, 2, 1), // more than 0 at both steps of a period
+        Schedule::step(0.5, 3, 2.0),
+        Schedule::multi_step(0.5, &[], -0.5),
+        Schedule::one_cycle(0.5, 0),
+    ] {
+        assert_eq!(of(schedule), Ok(()), "{schedule:?}");
+    }
+    assert!(recorded(Lamb::new(Schedule::linear(0.1, -0.2, 4))).unwrap_err().contains("learning rate -0.2"));
+    assert!(
+        recorded(Adafactor::new(Schedule::linear(0.1, -0.2, 4))).unwrap_err().contains("learning rate -0.2")
+    );
+    let group = Sgd::new(0.1).group("*", |group| group.rate(Schedule::linear(0.1, -0.2, 4)));
+    let expected =
+        "the learning rate of the group `*` of `Sgd` reaches -0.2: it must be finite and 0 or more";
+    assert_eq!(recorded(group), Err(expected.to_string()));
+}
+
+/// The messages name the method that was called, and the tensor to use instead.
+#[test]
+fn a_recorded_function_cannot_read_numbers_of_an_optimizer() {
+    use typed_dims::optim::{Accumulator, Optimizer, Sgd};
+    use typed_dims::program::record;
+
+    type Weight = Tensor<f64, (Row,)>;
+    let texts = std::cell::RefCell::new(Vec::new());
+    let read = |(sgd, sums): (&Sgd<Weight>, &Accumulator<Weight>)| {
+        let mut texts = texts.borrow_mut();
+        texts.push(crate::panics::message(|| sgd.rate()));
+        texts.push(crate::panics::message(|| sgd.steps()));
+        texts.push(crate::panics::message(|| sgd.state().steps()));
+        texts.push(crate::panics::message(|| sums.count()));
+        sgd.state().rate()
+    };
+    record(read, (&Sgd::new(0.1), &Accumulator::new())).expect("the rate is a tensor");
+    let steps = ("steps", "`optimizer.state().step_count()` is the count as a tensor");
+    let expected = [
+        ("rate", "`optimizer.state().rate()` is the rate as a tensor"),
+        steps,
+        steps,
+        ("count", "count the gradients outside of the recorded function"),
+    ];
+    let texts = texts.into_inner();
+    assert_eq!(texts.len(), expected.len());
+    for (text, (method, instead)) in texts.iter().zip(expected) {
+        assert!(text.starts_with(&format!("`{method}` cannot be recorded (at ")), "{text}");
+        assert!(text.ends_with(&format!("): it returns a number; {instead}")), "{text}");
+    }
 }

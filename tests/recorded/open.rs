@@ -118,6 +118,56 @@ fn elements_around_parts_need_not_be_zeros() {
     }
 }
 
+/// The positions around the parts need no memory at the sizes of recordings.
+#[test]
+fn three_dims_of_padded_tensors_are_dynamic() {
+    // (The tensors are large at the recorded sizes.)
+    type Image = Tensor<u8, (Row, Col, Seq)>;
+    let f = |x: &Image| {
+        (x.view().pad((Col, Seq), 1, 2, Pad::Constant(7)), concat(Row, [x.clone(), (x + 1).eval()]))
+    };
+    let program = record(f, spec((dynamic(Row), dynamic(Col), dynamic(Seq))));
+    let program = program.expect("the function can be recorded");
+    let program = reloaded(&program, &f(&ones((Row.of(2), Col.of(2), Seq.of(1)))));
+    for sizes in [(3, 2, 1), (1, 1, 1), (4, 9, 3)] {
+        let x = rand::<f32, _>((Row.of(sizes.0), Col.of(sizes.1), Seq.of(sizes.2)), 1) * 200.0;
+        let x: Image = x.cast::<u8>().eval();
+        assert_eq!(program.call(&x), f(&x), "{sizes:?}");
+    }
+}
+
+/// The gradients read `1 / (rows - 1)` and the like.
+#[test]
+fn means_over_parts_have_gradients() {
+    let functions: [fn(&Matrix) -> Matrix; 6] = [
+        |x| grad(|x: &Matrix| x.view().slice(Row, 1..).square().mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| x.view().slice(Row, 1..).square().eval().mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| x.view().diff(Row).square().mean(Row).sum(Col), x),
+        |x| grad(|x: &Matrix| x.view().max_pool(Row, 2, &Window::new()).square().mean((Row, Col)), x),
+        |x| grad(|x: &Matrix| x.view().pad(Row, 1, 1, Pad::Constant(0.0)).var((Row, Col)), x),
+        |x| {
+            let next = x.view().argmax(Col);
+            let loss = |x: &Matrix| {
+                x.view().slice(Row, ..-1).cross_entropy(Col, next.view().slice(Row, 1..)).mean(Row)
+            };
+            grad(loss, x)
+        },
+    ];
+    for (at, f) in functions.into_iter().enumerate() {
+        let one = record(f, spec((dynamic(Row), Col.of(3)))).expect("the function can be recorded");
+        let both = record(f, spec((dynamic(Row), dynamic(Col)))).expect("the function can be recorded");
+        let like = ones((Row.of(2), Col.of(3)));
+        let (one, both) = (reloaded(&one, &like), reloaded(&both, &like));
+        for rows in [2, 5, 40] {
+            let x: Matrix = randn((Row.of(rows), Col.of(3)), 1);
+            for program in [&one, &both] {
+                let difference = (program.call(&x) - f(&x)).abs().max((Row, Col)).order(());
+                assert!(difference < 1e-6, "function {at}, `Row` = {rows}: {difference}");
+            }
+        }
+    }
+}
+
 /// The gradients read `1 / (rows * columns)` and products of it: as a number, and as the elements
 /// of a tensor.
 #[test]
@@ -189,7 +239,7 @@ fn whole_numbers_are_floats() {
     // At some of the recorded sizes, this number is rounded to `64 x rows x columns`.
     let almost = |x: &Matrix| (x / (64 * x.size(Row) * x.size(Col) - 1) as f32).eval();
     let error = record(almost, spec((dynamic(Row), dynamic(Col)))).err().expect("an error").to_string();
-    assert!(error.contains("depends on the size of `Row`"), "{error}");
+    assert!(error.contains("depends on the size of `Row` or `Col`, but"), "{error}");
 }
 
 /// At large sizes, these numbers are almost `1 / rows`.
@@ -663,7 +713,17 @@ fn untracked_sizes_are_refused() {
         sum
     };
     let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
-    assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
+    let expected = "steps for some sizes of `Row`, and ";
+    assert!(error.contains(expected), "{error}");
+    let sums = |x: &Matrix| {
+        scan(x, Row, zeros(Col.of(2)), |sum: Tensor<f32, (Col,)>, row| {
+            let sum = (sum + row).eval();
+            (sum.clone(), sum)
+        })
+        .1
+    };
+    let error = record(sums, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
+    assert!(error.contains(expected), "{error}");
     // These numbers have one formula for odd sizes and another for even ones.
     let slope = |x: &Matrix| grad(|x: &Matrix| x.median(Row).square().sum(Col), x);
     let error = record(slope, spec((dynamic(Row), Col.of(2)))).err().expect("an error").to_string();
@@ -692,6 +752,17 @@ fn untracked_sizes_are_refused() {
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
     let x: Matrix = randn((Row.of(11), Col.of(2)), 1);
     assert_eq!(program.call(&x), mean(&x));
+}
+
+/// The sizes of an input come from the line with its `spec`.
+#[test]
+fn sizes_that_disagree_are_those_of_the_specs() {
+    let sum = |(x, y): (&Matrix, &Matrix)| (x + y).eval();
+    let line = line!() + 1;
+    let inputs = || (spec((dynamic(Row), Col.of(2))), spec((Row.of(5), Col.of(2))));
+    let payload = crate::caught(|| drop(record(sum, inputs()))).expect_err("a panic");
+    let text = payload.downcast_ref::<String>().expect("the message is text");
+    assert_eq!(text.matches(&format!("(at tests/recorded/open.rs:{line}:")).count(), 2, "{text}");
 }
 
 #[test]

@@ -336,6 +336,7 @@ fn primes_of_local_dims() {
     dims!(i);
     let ip = prime(i);
     assert_eq!(format!("{i:?} {ip:?}"), "i i'");
+    assert_eq!(format!("{Item:?} {:?} {:?}", prime(Item), prime(prime(Item))), "Item Item' Item''");
     let x = a.at((i, ip));
     assert_eq!((i.size(), ip.size(), format!("{ip:?}")), (2, 2, "i' = 2".into()));
     close(x.sum(ip).order(i), array![3.0, 7.0]);

@@ -1,5 +1,6 @@
 //! Parameters and optimizers in files: saving and resuming training.
 
+use typed_dims::file::FileError;
 use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
@@ -13,6 +14,7 @@ dims! {
     struct Example;
     struct In;
     struct Hidden;
+    struct Wide;
     struct Out = 2;
     struct Token;
 }
@@ -122,6 +124,31 @@ fn a_training_goes_on_bit_for_bit() {
     resumed(|| Adafactor::new(0.01).min_dim_size_to_factor(2).momentum(0.9));
 }
 
+/// Norms round in the order of the axes in memory, which a file does not have.
+#[test]
+fn a_training_of_axes_in_another_order_goes_on_bit_for_bit() {
+    type Weight = Tensor<f64, (In, Hidden)>;
+    fn resumed<O: Optimizer<Weight>>(optimizer: impl Fn() -> O) {
+        let new = |seed: u64| -> Weight { randn((Hidden.of(4), In.of(3)), seed) };
+        let (mut whole, mut one) = (new(1), optimizer());
+        (0..7).for_each(|step| one.step(&mut whole, &new(10 + step)));
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("weight", &whole).unwrap().put_optimizer("optimizer", &one).unwrap();
+        let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+        let (mut second, mut other) = (new(3), optimizer());
+        saved.load("weight", &mut second).unwrap();
+        saved.load_optimizer("optimizer", &mut other, &second).unwrap();
+        for step in 7..20 {
+            one.step(&mut whole, &new(10 + step));
+            other.step(&mut second, &new(10 + step));
+            assert_eq!(second, whole, "step {step}");
+        }
+    }
+    resumed(|| Lamb::new(0.05));
+    resumed(|| Adafactor::new(0.05));
+    resumed(|| Adafactor::new(0.05).min_dim_size_to_factor(1).momentum(0.9));
+}
+
 #[test]
 fn an_optimizer_without_steps_is_saved_as_such() {
     let value = network(5, 1);
@@ -134,7 +161,7 @@ fn an_optimizer_without_steps_is_saved_as_such() {
     assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
     assert_eq!(
         faults(saved.load_optimizer("other", &mut optimizer, &value)),
-        ["`other` cannot be read: the file has no optimizer of this name"]
+        ["`other` cannot be read: the file has no optimizer of this name; it has `optimizer`"]
     );
 }
 
@@ -350,11 +377,168 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
             "`network.mask` has the axes (Token = 4), but its field has the axes (Hidden = 4)",
             "`network.down.0.weight` of sizes [5, 2] is not used by any field",
             "`network.up.bias` of sizes [5] is not used by any field",
+            "if `Token` is the old name of `Hidden`, write `saved.renaming(\"Token\", Hidden)`",
         ]
     );
     assert_eq!(other.up.weight, before);
     // `net` is not a parent of `network`.
-    assert!(faults(saved.load("net", &mut other)).iter().all(|fault| fault.contains("is missing")));
+    let expected = "`net` cannot be read: the file has no tensor of this name; it has `network`";
+    assert_eq!(faults(saved.load("net", &mut other)), [expected]);
+    // A part of a part is missing as such.
+    assert_eq!(
+        faults(saved.load("network.up.wieght", &mut other.up.weight)),
+        ["`network.up.wieght` is missing: expected f32 (In = 4, Hidden = 6)"]
+    );
+    let nothing = Saved::new(Checkpoint::new().note("a", "b").unwrap().to_bytes().unwrap()).unwrap();
+    let expected = "`network` cannot be read: the file has no tensor of this name";
+    assert_eq!(faults(nothing.load("network", &mut other)), [expected]);
+}
+
+/// `put` would write the state of an optimizer as it lies in memory, without its kind.
+#[test]
+fn an_optimizer_is_not_put_as_a_value() {
+    let (mut value, mut adam) = (network(5, 1), Adam::new(0.1));
+    let sgd = Sgd::<Network>::new(0.1);
+    let refused = |result: Result<&mut Checkpoint, FileError>| result.map(|_| ()).unwrap_err().to_string();
+    let of = |name: &str| {
+        format!("cannot be written: `{name}` is an optimizer: write `put_optimizer(\"{name}\", ..)`")
+    };
+    assert_eq!(refused(Checkpoint::new().put("opt", &adam)), of("opt"));
+    assert_eq!(refused(Checkpoint::new().put("opt", &sgd)), of("opt"));
+    train(&mut value, &mut adam, 1);
+    assert_eq!(refused(Checkpoint::new().put("opt", &adam)), of("opt"));
+    let (mut checkpoint, run) = (Checkpoint::new(), (value, adam));
+    let within = refused(checkpoint.put("run", &run));
+    assert_eq!(within, of("run.1") + ", and put the other parts one by one");
+    // The call that failed has added nothing.
+    checkpoint.put("run.0", &run.0).unwrap().put_optimizer("run.1", &run.1).unwrap();
+    checkpoint.to_bytes().unwrap();
+}
+
+/// A call that fails adds nothing, so it can be repeated under another name.
+#[test]
+fn an_optimizer_that_is_refused_is_not_in_the_file() {
+    let (mut value, mut adam) = (network(5, 1), Adam::new(0.1));
+    train(&mut value, &mut adam, 1);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put("adam.square.up.bias", &value.ids).unwrap();
+    for _ in 0..2 {
+        assert_eq!(
+            checkpoint.put_optimizer("adam", &adam).map(|_| ()).unwrap_err().to_string(),
+            "cannot be written: `adam.square.up.bias` is in the file already"
+        );
+    }
+    let file = safetensors::SafetensorsReader::new(checkpoint.to_bytes().unwrap()).unwrap();
+    assert_eq!(file.tensors(), ["adam.square.up.bias"]);
+    assert_eq!((file.note("steps of adam"), file.note("state of adam")), (None, None));
+}
+
+/// The remedy is code that works, if there is one.
+#[test]
+fn a_remedy_renames_dims_without_primes() {
+    fn remedy<T: Parameters, L: Parameters>(value: &T, mut like: L) -> Option<String> {
+        let bytes = Checkpoint::new().put("x", value).unwrap().to_bytes().unwrap();
+        let found = faults(Saved::new(bytes).unwrap().load("x", &mut like));
+        assert!(found[0].starts_with("`x` has the axes "), "{found:?}");
+        found.get(1).cloned()
+    }
+    let of_prime = ones::<f32, _>((In.of(3), prime(Hidden.of(5))));
+    let square = ones::<f32, _>((Hidden.of(5), prime(Hidden.of(5))));
+    assert_eq!(
+        remedy(&of_prime, zeros::<f32, _>((In.of(3), prime(Wide.of(5))))).unwrap(),
+        "if `Hidden` is the old name of `Wide`, write `saved.renaming(\"Hidden\", Wide)`"
+    );
+    assert_eq!(remedy(&of_prime, zeros::<f32, _>((In.of(3), Hidden.of(5)))), None);
+    // One dim cannot become two, and the number of axes stays.
+    assert_eq!(remedy(&square, zeros::<f32, _>((Hidden.of(5), Wide.of(5)))), None);
+    assert_eq!(remedy(&square, zeros::<f32, _>(Wide.of(5))), None);
+
+    let bytes = Checkpoint::new().put("x", &of_prime).unwrap().to_bytes().unwrap();
+    for old in ["Hidden", "Hidden'"] {
+        let mut found = zeros::<f32, _>((In.of(3), prime(Wide.of(5))));
+        Saved::new(&bytes[..]).unwrap().renaming(old, Wide).load("x", &mut found).unwrap();
+        assert_eq!(found, ones((In.of(3), prime(Wide.of(5)))));
+    }
+}
+
+#[test]
+fn renamed_dims_are_read_under_their_new_names() {
+    #[derive(Parameters, Clone)]
+    struct Renamed {
+        up: Tensor<f32, (In, Wide)>,
+        square: Tensor<f32, (Wide, Prime<Wide>)>,
+        down: Tensor<f32, (Wide, Out)>,
+    }
+    #[derive(Parameters, Clone)]
+    struct Before {
+        up: Tensor<f32, (In, Hidden)>,
+        square: Tensor<f32, (Hidden, Prime<Hidden>)>,
+        down: Tensor<f32, (Hidden, Out)>,
+    }
+    let mut value = Before {
+        up: randn((In.of(3), Hidden.of(5)), 1),
+        square: randn((Hidden.of(5), prime(Hidden.of(5))), 2),
+        down: randn((Hidden.of(5), Out), 3),
+    };
+    let mut adam = Adam::new(0.1);
+    let gradient = value.clone();
+    adam.step(&mut value, &gradient);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put("network", &value).unwrap().put_optimizer("adam", &adam).unwrap();
+    let bytes = checkpoint.to_bytes().unwrap();
+
+    let empty = || Renamed {
+        up: zeros((In.of(3), Wide.of(5))),
+        square: zeros((Wide.of(5), prime(Wide.of(5)))),
+        down: zeros((Wide.of(5), Out)),
+    };
+    let (mut renamed, mut resumed) = (empty(), Adam::new(0.1));
+    let saved = Saved::new(&bytes[..]).unwrap();
+    assert_eq!(
+        faults(saved.load("network", &mut renamed)),
+        [
+            "`network.up` has the axes (In = 3, Hidden = 5), but its field has the axes (In = 3, Wide = 5)",
+            "`network.square` has the axes (Hidden = 5, Hidden' = 5), but its field has the axes (Wide = 5, Wide' = 5)",
+            "`network.down` has the axes (Hidden = 5, Out = 2), but its field has the axes (Wide = 5, Out = 2)",
+            "if `Hidden` is the old name of `Wide`, write `saved.renaming(\"Hidden\", Wide)`",
+        ]
+    );
+    let saved = saved.renaming("Hidden", Wide);
+    saved.load("network", &mut renamed).unwrap();
+    saved.load_optimizer("adam", &mut resumed, &renamed).unwrap();
+    assert_eq!(renamed.up, value.up.view().rename(Hidden, Wide));
+    assert_eq!(renamed.down, value.down.view().rename(Hidden, Wide));
+    let square = value.square.view().rename(Hidden, Wide).rename(prime(Hidden), prime(Wide));
+    assert_eq!(renamed.square, square);
+    // The next step is that of the old network, so each moment is in its place.
+    let moved = |before: &Before| Renamed {
+        up: before.up.view().rename(Hidden, Wide).eval(),
+        square: before.square.view().rename(Hidden, Wide).rename(prime(Hidden), prime(Wide)).eval(),
+        down: before.down.view().rename(Hidden, Wide).eval(),
+    };
+    let gradient = gradient.map_elements(|g: f32| 0.5 - g);
+    resumed.step(&mut renamed, &moved(&gradient));
+    let mut old = value.clone();
+    adam.step(&mut old, &gradient);
+    let expected = moved(&old);
+    assert_eq!(renamed.up, expected.up);
+    assert_eq!(renamed.square, expected.square);
+    assert_eq!(renamed.down, expected.down);
+    assert_eq!(resumed.steps(), 2);
+
+    // Two dims of one name cannot be told apart, so such a tensor keeps its names.
+    let mut kept = zeros::<f32, _>((In.of(3), Hidden.of(5)));
+    let swapped = Saved::new(&bytes[..]).unwrap().renaming("In", Hidden).renaming("Hidden", In);
+    assert_eq!(
+        faults(swapped.load("network.up", &mut kept)),
+        [
+            "`network.up` has size 3 for dim `Hidden`, but the dim has size 5",
+            "`network.up` has size 5 for dim `In`, but the dim has size 3",
+        ]
+    );
+    let saved = Saved::new(&bytes[..]).unwrap().renaming("In", Hidden);
+    saved.load("network.up", &mut kept).unwrap();
+    assert_eq!(kept, value.up);
 }
 
 #[test]
@@ -372,6 +556,44 @@ fn moments_of_other_sizes_are_refused() {
 }
 
 #[test]
+fn moments_that_are_factored_over_other_dims_are_refused() {
+    let of = |least: usize| Adafactor::new(0.1).min_dim_size_to_factor(least);
+    for (saved, loaded) in [(2, 128), (128, 2)] {
+        let found = refused(of(saved), of(loaded));
+        let why = "it is factored over other dims: it comes from an optimizer with another `min_dim_size_to_factor`, or of a parameter with other axes";
+        // `square` has an axis more or less, and so has `columns`, which is empty without factors.
+        let refused = |name: &str| format!("`optimizer.{name}` cannot be read: {why}");
+        let names =
+            ["square.up.weight", "square.down.0.weight", "columns.up.weight", "columns.down.0.weight"];
+        assert_eq!(found, names.map(refused), "{saved}, {loaded}");
+    }
+}
+
+/// The moments of a parameter of `f64` are `f64`, and those of any other parameter are `f32`.
+#[test]
+fn moments_are_converted_with_the_floats_of_parameters() {
+    let (mut value, mut adam) = (ones::<f64, _>(In.of(2)), Adam::new(0.1));
+    adam.step(&mut value, &full(In.of(2), 0.3));
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put("value", &value).unwrap().put_optimizer("adam", &adam).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let (mut single, mut other) = (ones::<f32, _>(In.of(2)), Adam::new(0.1));
+    assert_eq!(
+        faults(saved.load_optimizer("adam", &mut other, &single)),
+        ["`adam.mean` has elements of type f64, not f32", "`adam.square` has elements of type f64, not f32"]
+    );
+    let saved = saved.converting_floats();
+    saved.load("value", &mut single).unwrap();
+    saved.load_optimizer("adam", &mut other, &single).unwrap();
+    for at in 0..2 {
+        let exact: Tensor<f64, (In,)> = adam.state().parameters()[0].moments()[at].tensor().unwrap();
+        let found: Tensor<f32, (In,)> = other.state().parameters()[0].moments()[at].tensor().unwrap();
+        assert_eq!(found, exact.cast::<f32>().eval());
+    }
+    assert_eq!((other.steps(), single), (1, value.cast::<f32>().eval()));
+}
+
+#[test]
 fn what_cannot_be_written_is_an_error() {
     let error = |result: Result<(), typed_dims::file::FileError>| result.unwrap_err().to_string();
     let positional = Array2::from_elem((1, 5), 1.0).at((.., ..)).eval();
@@ -386,6 +608,12 @@ fn what_cannot_be_written_is_an_error() {
     assert_eq!(
         error(checkpoint.put("x", &value).map(|_| ())),
         "cannot be written: `x` is in the file already"
+    );
+    let adam = Adam::<Tensor<f32, (In,)>>::new(0.1);
+    checkpoint.put_optimizer("adam", &adam).unwrap();
+    assert_eq!(
+        error(checkpoint.put_optimizer("adam", &adam).map(|_| ())),
+        "cannot be written: an optimizer named `adam` is in the file already"
     );
 }
 

@@ -8,6 +8,8 @@ pub const MOST_LINES: usize = 15;
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),
+    ("fail/generic/generic_dim_of_any_role", 18),
+    ("fail/generic/generic_dims_in_the_order_of_another_crate", 17),
     ("fail/gradients/by_a_moved_struct", 18),
     ("fail/gradients/by_a_moved_tensor", 18),
     ("fail/layers/layer_norm_of_a_dim_that_is_no_tuple", 16),

@@ -98,7 +98,7 @@ each_tuple!(binder_lists);
 /// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "expected one binder for each axis; `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
+    label = "expected one binder for each axis (the dims of a tensor are bound already); `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]

@@ -71,6 +71,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         axis: at,
         dim: binding.dim,
         names: || names(S::KEYS),
+        is_label: false,
         origin: binding.origin,
     };
     let (active, open) = match index.affine() {

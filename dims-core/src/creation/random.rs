@@ -16,7 +16,7 @@
 //! such as `map_each`, need the feature `std` for this.) The hash is splitmix64:
 //! G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-pub use crate::creation::seed::Seed;
+pub use crate::creation::seed::{IntoSeed, Seed};
 use twins::panicking_twin;
 
 #[cfg(feature = "std")]
@@ -60,7 +60,7 @@ use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruth
 ///
 /// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
-pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result<Named<T, D::Set>, DimError> {
+pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl IntoSeed) -> Result<Named<T, D::Set>, DimError> {
     drawn_from::<T, D, Uniform>(dims, &seed.into())
 }
 
@@ -70,10 +70,7 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result
 ///
 /// If a dim has no size, its prime has another size, or the tensor does not fit into memory.
 #[panicking_twin]
-pub fn try_randn<T: Real, D: SizedDims>(
-    dims: D,
-    seed: impl Into<Seed>,
-) -> Result<Named<T, D::Set>, DimError> {
+pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: impl IntoSeed) -> Result<Named<T, D::Set>, DimError> {
     drawn_from::<T, D, Normal>(dims, &seed.into())
 }
 
@@ -178,7 +175,7 @@ where
 #[panicking_twin]
 pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
-    seed: impl Into<Seed>,
+    seed: impl IntoSeed,
 ) -> Result<TensorOf<A>, DimError> {
     drawn_like::<A::Elem, A, Uniform>(tensor, &seed.into())
 }
@@ -192,7 +189,7 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
 #[panicking_twin]
 pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
-    seed: impl Into<Seed>,
+    seed: impl IntoSeed,
 ) -> Result<TensorOf<A>, DimError> {
     drawn_like::<A::Elem, A, Normal>(tensor, &seed.into())
 }
@@ -242,7 +239,7 @@ fn drawn_like<T: Real, A: Computable, Q: Distribution>(
 pub fn try_categorical<A, D, X>(
     logits: A,
     dim: D,
-    seed: impl Into<Seed>,
+    seed: impl IntoSeed,
 ) -> Result<Named<usize, X, A::Rank>, DimError>
 where
     A: Computable<Elem: Real>,
@@ -292,7 +289,7 @@ type Noisy<'a, A> = Named<
 #[panicking_twin("so is a probability that is not between 0 and 1")]
 pub fn try_bernoulli<A: Computable<Elem: Real>>(
     p: A,
-    seed: impl Into<Seed>,
+    seed: impl IntoSeed,
 ) -> Result<Named<bool, A::Dims, A::Rank>, DimError> {
     let tensor = p.into_named();
     let shape = tensor.unified_shape()?;
@@ -338,7 +335,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 #[panicking_twin]
 pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     dim: D,
-    seed: impl Into<Seed>,
+    seed: impl IntoSeed,
 ) -> Result<Named<usize, D::Set>, DimError> {
     match seed.into().drawn()? {
         DrawnSeed::Number(seed) => {

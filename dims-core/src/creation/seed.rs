@@ -13,9 +13,10 @@ use kernels::step::draw::{SplitSeed, split};
 
 /// The seed of random numbers: a number, or a tensor without dims.
 ///
-/// Most functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number
-/// and a tensor that holds it draw the same elements. [`batches`](super::random::batches), the
-/// functions in [`init`](super::init) and the constructors of layers take only numbers.
+/// Most functions that draw take [`impl IntoSeed`](IntoSeed): `rand(dims, 7)`, `rand(dims, &seed)`.
+/// A number and a tensor that holds it draw the same elements.
+/// [`batches`](super::random::batches), the functions in [`init`](super::init) and the constructors
+/// of layers take only numbers.
 ///
 /// Numbers and tensors differ in [recorded](crate::program) functions. A number is a constant of
 /// the program, so every call draws the same elements. A tensor that is an input, or is computed
@@ -50,6 +51,20 @@ enum SeedSource {
     Tensor(Named<u64, ()>),
 }
 
+/// What a [`Seed`] can be made from: a number, a tensor of `u64` without dims, or another seed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a seed",
+    label = "expected a number of type `u64`, or a `Tensor<u64, ()>`"
+)]
+pub trait IntoSeed: Into<Seed> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+#[diagnostic::do_not_recommend]
+impl<S: Into<Seed>> IntoSeed for S {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 /// A seed in the form that kernels take.
 pub(crate) enum DrawnSeed {
     Number(u64),
@@ -63,10 +78,10 @@ impl Seed {
     ///
     /// ```
     /// use typed_dims::prelude::*;
-    /// use typed_dims::creation::random::{Seed, split};
+    /// use typed_dims::creation::random::{IntoSeed, split};
     ///
     /// dims! { struct Feat; }
-    /// fn noisy(x: &Tensor<f32, (Feat,)>, seed: impl Into<Seed>) -> Tensor<f32, (Feat,)> {
+    /// fn noisy(x: &Tensor<f32, (Feat,)>, seed: impl IntoSeed) -> Tensor<f32, (Feat,)> {
     ///     let seed = seed.into();
     ///     (x.dropout(0.5, seed.split(0)) + rand(Feat.of(3), seed.split(1))).eval()
     /// }

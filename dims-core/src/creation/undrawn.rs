@@ -32,19 +32,29 @@ impl<X> Drop for ForSizes<X> {
     }
 }
 
-impl<X> ForSizes<X> {
-    /// Calls `make`. Within it, functions that use [`undrawn`] draw no random numbers.
-    pub(crate) fn new(make: impl FnOnce() -> X) -> Self {
-        /// Ends the scope, even if `make` panics.
-        struct Scope(Option<Arc<GradientCall>>);
-        impl Drop for Scope {
-            fn drop(&mut self) {
-                CALL.set(self.0.take());
-            }
-        }
+/// While this exists, functions that use [`undrawn`] draw no random numbers. (A closure would hide
+/// the caller's source location.)
+pub(crate) struct MakingForSizes {
+    call: Arc<GradientCall>,
+    before: Option<Arc<GradientCall>>,
+}
+
+impl Drop for MakingForSizes {
+    fn drop(&mut self) {
+        CALL.set(self.before.take());
+    }
+}
+
+impl MakingForSizes {
+    pub(crate) fn start() -> Self {
         let call = Arc::new(GradientCall::recording_sizes());
-        let _scope = Scope(CALL.replace(Some(Arc::clone(&call))));
-        ForSizes { value: make(), call }
+        let before = CALL.replace(Some(Arc::clone(&call)));
+        MakingForSizes { call, before }
+    }
+
+    /// The value that was made.
+    pub(crate) fn made<X>(self, value: X) -> ForSizes<X> {
+        ForSizes { value, call: Arc::clone(&self.call) }
     }
 }
 

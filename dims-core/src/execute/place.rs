@@ -76,7 +76,12 @@ enum PartMemory<T> {
     New(InParts<T>),
     /// Existing elements, some of which are replaced by parts.
     Filled(Vec<T>),
-    /// Recording from sizes: only constant parts are written. Holds the elements around the others.
+    /// Copies of an element. While recording from sizes, they need no memory unless a constant part
+    /// is written.
+    #[cfg(feature = "std")]
+    Equal(T),
+    /// Recording from sizes: only constant parts are written. Holds the elements around the others,
+    /// or a single one if they are equal.
     #[cfg(feature = "std")]
     Hollow(Vec<T>),
 }
@@ -97,9 +102,9 @@ impl<T: Element> PlacedResult<T> {
             // Recording from sizes keeps the constant parts, which may be written before a part
             // turns out to be hollow.
             #[cfg(feature = "std")]
-            None if is_heard() && kernels::memory::hollow::may_exist() => {
-                let data = kernels::memory::allocate::defaults(count::<T, S>(&sizes)?);
-                PartMemory::Filled(data.map_err(|_| too_large::<S>(&sizes))?)
+            _ if is_heard() && kernels::memory::hollow::may_exist() => {
+                count::<T, S>(&sizes)?;
+                PartMemory::Equal(around.unwrap_or_default())
             }
             None => {
                 let parts = InParts::of(count::<T, S>(&sizes)?);
@@ -137,15 +142,29 @@ impl<T: Element> PlacedResult<T> {
         let step = ExprStep::of::<T, S, R, E>(expr, shape)?;
         #[cfg(feature = "std")]
         if step.scope().is_some() {
-            if let PartMemory::Filled(around) = &mut self.memory {
-                self.memory = PartMemory::Hollow(core::mem::take(around));
+            match &mut self.memory {
+                PartMemory::Equal(around) => self.memory = PartMemory::Hollow(alloc::vec![*around]),
+                PartMemory::Filled(around) => self.memory = PartMemory::Hollow(core::mem::take(around)),
+                PartMemory::New(_) | PartMemory::Hollow(_) => {}
             }
             self.step.add(step.part_at(start, strides));
             return Ok(());
         }
+        #[cfg(feature = "std")]
+        match &mut self.memory {
+            PartMemory::Equal(around) => {
+                self.memory = PartMemory::Filled(filled::<T, S>(&self.sizes, *around)?);
+            }
+            PartMemory::Hollow(around) if around.len() == 1 => {
+                *around = filled::<T, S>(&self.sizes, around[0])?;
+            }
+            _ => {}
+        }
         let places = match &mut self.memory {
             PartMemory::New(parts) => parts.places(),
             PartMemory::Filled(data) => data[..].as_mut().into(),
+            #[cfg(feature = "std")]
+            PartMemory::Equal(_) => unreachable!("the elements were allocated"),
             #[cfg(feature = "std")]
             PartMemory::Hollow(around) => around[..].as_mut().into(),
         };
@@ -177,6 +196,13 @@ impl<T: Element> PlacedResult<T> {
         let data = match self.memory {
             PartMemory::New(parts) => finish_parts(parts),
             PartMemory::Filled(data) => data,
+            #[cfg(feature = "std")]
+            PartMemory::Equal(around) => {
+                let len = self.sizes.iter().product();
+                let mut data = reserve(len)?;
+                data.resize(len, around);
+                data
+            }
             #[cfg(feature = "std")]
             PartMemory::Hollow(around) => {
                 let len = self.sizes.iter().product();

@@ -16,7 +16,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, Truths, checked, read_checked};
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, DimsOf};
@@ -235,7 +235,7 @@ pub trait Reductions: AsTensor {
     #[panicking_twin]
     fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
-        Self: Evaluable<Elem = bool>,
+        Self: Evaluable + Truths,
     {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
     }
@@ -244,7 +244,7 @@ pub trait Reductions: AsTensor {
     #[panicking_twin]
     fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
-        Self: Evaluable<Elem = bool>,
+        Self: Evaluable + Truths,
     {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
     }
@@ -256,7 +256,7 @@ pub trait Reductions: AsTensor {
         dims: D,
     ) -> Result<Reduced<usize, Self, X>, DimError>
     where
-        Self: Evaluable<Elem = bool>,
+        Self: Evaluable + Truths,
     {
         reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }

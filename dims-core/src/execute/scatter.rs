@@ -5,7 +5,7 @@ use crate::execute::place::{count, filled};
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::index::ComputedIndex;
-use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded};
+use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded, check_unrecorded_as};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::axes::AxisBlock;
@@ -16,6 +16,7 @@ use crate::types::rank::Rank0;
 use crate::types::set::{DimKey, Dims};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::panic::Location;
 use kernels::load::gather::IndexedAxis;
 use kernels::loops::axes::Sizes;
 use kernels::memory::axes::Axis;
@@ -84,8 +85,13 @@ where
     };
     let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
     Y::KEYS.check_primes(|at| (sizes[at], None))?;
-    let name = if last_stays { "scatter" } else { "scatter_add" };
-    check_unrecorded(&index.expr, name)?;
+    let (name, why) = match last_stays {
+        true => ("scatter", "its indices depend on an input; capture them"),
+        false => {
+            ("scatter_add", "its indices depend on an input; capture them, or write `contract` and `one_hot`")
+        }
+    };
+    check_unrecorded_as(&index.expr, name, why)?;
     let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
     let scope = step.scope();
     // (When recording from sizes, nothing is computed.)
@@ -110,7 +116,8 @@ where
         axis: to,
         dim: Some(into.name),
         names: Vec::new,
-        origin: None,
+        is_label: false,
+        origin: Some(Location::caller()),
     };
     let order = ScatterLoops::<V, D>::ORDER.as_slice();
     let mut step_of_sum = StepOfSum::default();
@@ -126,7 +133,8 @@ where
             && let Some(index) = indices.iter().find(|index| index.to_position(places).is_none())
         {
             let what = format!("dim `{}`", into.name);
-            return Err(DimError::OutOfBounds { what, index: index.to_i128(), size: places, origin: None });
+            let (index, origin) = (index.to_i128(), Some(Location::caller()));
+            return Err(DimError::OutOfBounds { what, index, size: places, origin });
         }
         let offsets = indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
         let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();

@@ -15,7 +15,7 @@ mod results;
 
 pub(crate) use refusal::{
     check_buffer_unrecorded, check_elements_taken, check_indices_unrecorded, check_operand_taken,
-    check_taken, check_unrecorded, is_recorded, reads_recorded, taken,
+    check_taken, check_unrecorded, check_unrecorded_as, is_recorded, reads_recorded, taken,
 };
 #[cfg(feature = "std")]
 pub(crate) use refusal::{finished, unrecordable, unrecorded};

@@ -226,6 +226,24 @@ impl<'f> Entry<'f> {
         Err(FileError::format(what))
     }
 
+    /// The same tensor with new names for dims, unless two of its dims would then have the same
+    /// name. A prime has the new name of its dim.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn renaming(mut self, renamed: &[(String, &str)]) -> Self {
+        let new_name = |axis: &AxisName| {
+            let base = axis.name.trim_end_matches('\'');
+            let new = renamed.iter().find(|(old, _)| old == base);
+            new.map_or_else(|| axis.name.clone(), |(_, new)| format!("{new}{}", &axis.name[base.len()..]))
+        };
+        if let Some(names) = &mut self.names {
+            let new: Vec<String> = names.iter().map(new_name).collect();
+            if (1..new.len()).all(|at| !new[..at].contains(&new[at])) {
+                names.iter_mut().zip(new).for_each(|(axis, name)| axis.name = name);
+            }
+        }
+        self
+    }
+
     /// The position of each of the file's axes in the set `S`, by name.
     pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
         self.named_by(S::KEYS)

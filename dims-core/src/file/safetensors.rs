@@ -160,6 +160,14 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
         Some(self.metadata.metadata().as_ref()?.get(name)?.as_str())
     }
 
+    /// The names of all notes in the metadata, sorted.
+    pub(crate) fn notes(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.metadata.metadata().iter().flat_map(|all| all.keys()).map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The tensor with this name.
     ///
     /// 8-bit floats (`F8_E4M3`, `F8_E5M2` and the like) are read as raw bytes, of type `u8`.
@@ -305,6 +313,24 @@ impl SafetensorsWriter {
         }
         self.tensors.push((name.into(), dtype, sizes.to_vec(), encoded(data)));
         Ok(())
+    }
+
+    /// Adds the tensors and the notes of another file. On an error, nothing is added.
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), FileError> {
+        let is_here = |name: &str| self.tensors.iter().any(|(own, ..)| own == name);
+        if let Some((name, ..)) = other.tensors.iter().find(|(name, ..)| is_here(name)) {
+            return Err(FileError::Unwritable { what: format!("`{name}` is in the file already") });
+        }
+        if let Some(note) = other.metadata.keys().filter(|note| self.has_note(note)).min() {
+            return Err(FileError::Unwritable { what: format!("`{note}` is in the metadata already") });
+        }
+        self.tensors.extend(other.tensors);
+        self.metadata.extend(other.metadata);
+        Ok(())
+    }
+
+    pub(crate) fn has_note(&self, name: &str) -> bool {
+        self.metadata.contains_key(name)
     }
 
     /// Adds an entry to the metadata: text under a name.

@@ -438,6 +438,13 @@ pub trait Visitor<const M: usize, const N: usize> {
         read: [&Named<T, S, R>; N],
     ) -> Result<(), Self::Error>;
 
+    /// Called before the state of the optimizer at this path is visited.
+    #[doc(hidden)]
+    fn optimizer(&mut self, path: &Path) -> Result<(), Self::Error> {
+        let _ = path;
+        Ok(())
+    }
+
     /// The error for values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()
@@ -448,9 +455,8 @@ pub trait Visitor<const M: usize, const N: usize> {
 /// separate trait for its error message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a parameter: mark the field `#[parameters(constant)]`",
-    label = "this is not made of tensors",
-    note = "if it is or contains a struct with tensors to be learned, write `#[derive(Parameters)]` before that struct"
+    message = "`{Self}` is not a parameter",
+    label = "if it has tensors, write `#[derive(Parameters)]` before their struct; otherwise, mark the field `#[parameters(constant)]`"
 )]
 pub trait ParameterField: Sized {
     #[doc(hidden)]

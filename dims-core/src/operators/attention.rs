@@ -1,6 +1,6 @@
 //! `attention`: softmax-weighted means. Without dropout, the scores are not stored as a whole.
 
-use crate::creation::random::Seed;
+use crate::creation::random::{IntoSeed, Seed};
 use crate::error::DimError;
 use crate::execute::attention::{AttentionAxes, AttentionStep};
 use crate::execute::reduce::{TwoFactors, WideOf, along, is_half, narrowed, sum_of_factors, widened};
@@ -494,7 +494,7 @@ impl<F: DimList, O: DimList, T: Real, M> Attend<F, O, T, M> {
     /// Sets each weight to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`,
     /// as [`dropout`](crate::operators::nn::dropout::Dropout::dropout) does. All weights are then
     /// stored in memory, as `f32` if the elements are `f16` or `bf16`.
-    pub fn dropout(self, p: f64, seed: impl Into<Seed>) -> Self {
+    pub fn dropout(self, p: f64, seed: impl IntoSeed) -> Self {
         Attend { dropped: Some((p, seed.into())), ..self }
     }
 

@@ -9,7 +9,7 @@ pub use tensors::{LeftOf, ScalarOut};
 
 use crate::expr::{Binary, Operand, Select, Unary};
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, NamedOf};
+use crate::tensors::tensor::{AsTensor, NamedOf, Truths};
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, Union};
 use core::marker::PhantomData;
@@ -262,7 +262,7 @@ pub trait Elementwise: AsTensor {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn select<T: Element, A: Operand<T>, B: Operand<T>>(self, a: A, b: B) -> Selected<T, Self, A, B>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Truths,
         Self::Dims: Union<A::Dims, Out: Union<B::Dims>>,
     {
         Named::from_expr(Select { cond: self.into_named().expr, a: a.into_expr(), b: b.into_expr() })
@@ -332,7 +332,7 @@ pub type Selected<T, C, A, B> = Named<
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn select<T, C, A, B>(cond: C, a: A, b: B) -> Selected<T, C, A, B>
 where
-    C: AsTensor<Elem = bool>,
+    C: Truths,
     T: Element,
     A: Operand<T>,
     B: Operand<T>,

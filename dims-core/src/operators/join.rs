@@ -80,7 +80,8 @@ pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
 /// tuples.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined",
-    label = "expected a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims"
+    label = "expected a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims",
+    note = "tensors that each have their own dim are joined by `typed_dims::operators::join::concat_to(All, (I, J), (x, y))`; a tensor that lacks a dim gets it by `x.expand(I.of(n))`"
 )]
 pub trait Joinable<M>: Sized {
     #[doc(hidden)]

@@ -24,8 +24,8 @@ use alloc::vec::Vec;
 /// other dims of `x`. It returns the next state and the output of the step.
 ///
 /// The state can have any type: a tensor, a tuple of tensors, a struct. The output is one tensor or
-/// expression. An output that is an expression is computed after the last step, when the outputs
-/// are stacked.
+/// expression; for a number, return `full((), number)`. An output that is an expression is computed
+/// after the last step, when the outputs are stacked.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -16,7 +16,7 @@ use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
 use crate::operators::dynamic::{Unique, grown, positions, runs};
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
-use crate::tensors::tensor::{AsTensor, Computable, Evaluable};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, Truths};
 use crate::types::brand::Brand;
 use crate::types::dim::{Dim, DimList, DimRef, Extent};
 use crate::types::rank::{Rank, Rank0};
@@ -74,7 +74,7 @@ pub type MaskedFill<A, M> = Named<
 /// A tensor of integers that are positions along a dim.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
-    label = "expected a tensor of integers: convert floats with `.cast::<usize>()`, bind an array: `ids.at(i)`"
+    label = "expected a tensor of integers: convert floats with `.cast::<usize>()`, bind an array: `ids.at(i)`; for one position, write `x.index(dim, 3)`"
 )]
 pub trait Indices: Computable<Elem: IndexInt> {
     #[doc(hidden)]
@@ -253,7 +253,7 @@ pub trait Selecting: Computable {
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
-        Self: Evaluable<Elem = bool, Rank = Rank0>,
+        Self: Evaluable<Rank = Rank0> + Truths,
         D: DimsOf<Self::Dims, X>,
         X: NoneLeft,
         B: Brand,
@@ -279,7 +279,7 @@ pub trait Selecting: Computable {
     ) -> Result<Named<Self::Elem, Z, Self::Rank>, DimError>
     where
         Self: Evaluable,
-        M: Computable<Elem = bool, Rank = Rank0>,
+        M: Truths + Computable<Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
         X: NoneLeft,
         Y: Union<(B,), Out = Z> + CanGain<B>,

@@ -10,7 +10,7 @@ use crate::expr::remap::{Along, Changes, term};
 use crate::operators::interpolate::{Interpolate, Interpolation, check_size};
 use crate::operators::rearranged::{ResizeDim, moved, moved_by, one_by_one, repeated};
 use crate::operators::restructure::Remapped;
-use crate::operators::window::{PerDim, Placing, placed, slid};
+use crate::operators::window::{IntoPerDim, PerDim, Placing, placed, slid};
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::{AsTensor, Computable, checked};
 use crate::types::brand::DimInfo;
@@ -298,7 +298,7 @@ pub trait Rearranging: AsTensor {
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
-        sizes: impl Into<PerDim>,
+        sizes: impl IntoPerDim,
     ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Computable,
@@ -330,7 +330,7 @@ pub trait Rearranging: AsTensor {
     fn try_interpolate<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
-        sizes: impl Into<PerDim>,
+        sizes: impl IntoPerDim,
         by: Interpolation,
     ) -> Result<TensorOf<Self>, DimError>
     where

@@ -23,6 +23,20 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerDim(SmallVec<[usize; 4]>);
 
+/// What [`PerDim`] can be made from: `2`, `(2, 1)` or `[2, 1]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number of elements",
+    label = "expected a `usize`, or one for each dim: `2` or `(2, 3)`"
+)]
+pub trait IntoPerDim: Into<PerDim> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+#[diagnostic::do_not_recommend]
+impl<N: Into<PerDim>> IntoPerDim for N {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 impl From<usize> for PerDim {
     fn from(all: usize) -> Self {
         PerDim(SmallVec::from_elem(all, 1))
@@ -107,13 +121,13 @@ impl Window {
     }
 
     /// Sets how far the window moves from one position to the next.
-    pub fn stride(self, stride: impl Into<PerDim>) -> Self {
+    pub fn stride(self, stride: impl IntoPerDim) -> Self {
         Window { stride: stride.into(), ..self }
     }
 
     /// Sets the number of elements that are added on each side:
     /// [`padding_sides`](Window::padding_sides) with the same number for both.
-    pub fn padding(self, padding: impl Into<PerDim>) -> Self {
+    pub fn padding(self, padding: impl IntoPerDim) -> Self {
         let front = padding.into();
         Window { padding: Padding::Given { behind: front.clone(), front }, ..self }
     }
@@ -130,7 +144,7 @@ impl Window {
     /// let causal = conv(&x, &w, C, H, K, &Window::new().padding_sides(1, 0));     // out[h] = x[h - 1] + x[h]
     /// assert_eq!(causal.order(H), ndarray::array![1, 3, 6]);
     /// ```
-    pub fn padding_sides(self, front: impl Into<PerDim>, behind: impl Into<PerDim>) -> Self {
+    pub fn padding_sides(self, front: impl IntoPerDim, behind: impl IntoPerDim) -> Self {
         Window { padding: Padding::Given { front: front.into(), behind: behind.into() }, ..self }
     }
 
@@ -153,7 +167,7 @@ impl Window {
     }
 
     /// Sets how far apart neighbours in a window are.
-    pub fn dilation(self, dilation: impl Into<PerDim>) -> Self {
+    pub fn dilation(self, dilation: impl IntoPerDim) -> Self {
         Window { dilation: dilation.into(), ..self }
     }
 
@@ -169,7 +183,7 @@ impl Window {
     /// let spread = conv_transpose(&x, &w, C, H, K, &Window::new().stride(2).output_padding(1));
     /// assert_eq!(spread.order(H), ndarray::array![1, 2, 10, 20, 0]);
     /// ```
-    pub fn output_padding(self, output_padding: impl Into<PerDim>) -> Self {
+    pub fn output_padding(self, output_padding: impl IntoPerDim) -> Self {
         Window { output_padding: output_padding.into(), ..self }
     }
 

@@ -58,6 +58,9 @@ pub struct EngineSetting {
 pub struct EngineInput {
     /// The tensor.
     pub tensor: EngineTensor,
+    /// The names of its dims, which are the first axes. (The keys of dims are not known in a
+    /// restored program.)
+    pub dims: Vec<String>,
     /// Its axes in the memory order of the recorded value, from the outermost to the innermost.
     pub order: Vec<usize>,
 }
@@ -150,11 +153,12 @@ impl<In, Out: Parameters> Program<In, Out> {
                 let axes: Vec<EngineAxis> = line.axes().map(|(dim, size)| EngineAxis { dim, size }).collect();
                 let order = (0..axes.len()).collect();
                 let (path, dtype) = (own.path.to_string(), own.dtype);
-                return EngineInput { tensor: EngineTensor { path, dtype, axes, origin: None }, order };
+                let (tensor, dims) = (EngineTensor { path, dtype, axes, origin: None }, line.dims().names());
+                return EngineInput { tensor, dims, order };
             }
-            let axes = engine_axes(own.dims, &own.sizes);
+            let axes = engine_axes(own.dims.keys(), &own.sizes);
             let tensor = EngineTensor { path: own.path.to_string(), dtype: own.dtype, axes, origin: None };
-            EngineInput { tensor, order: own.order.to_vec() }
+            EngineInput { tensor, dims: own.dims.names(), order: own.order.to_vec() }
         });
         let inputs: Vec<EngineInput> = inputs.collect();
         let mut tensors = FoundTensors::default();

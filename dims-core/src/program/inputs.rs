@@ -55,6 +55,21 @@ pub trait RecordInputs: Sized {
     fn parts<F: PartFamily>(value: Self::Value, family: &mut F) -> Self::Parts<F>;
 }
 
+/// Inputs with the values `V`: those that a recorded function takes.
+#[diagnostic::on_unimplemented(
+    message = "the function takes `{V}`, not `{Self}`",
+    label = "expected the types that the function was recorded with, by value or by reference"
+)]
+pub trait InputsOf<V>: RecordInputs<Value = V> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, I: RecordInputs<Value = V>> InputsOf<V> for I {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 /// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes
 /// rustc assume that the inputs live that long.
 #[doc(hidden)]

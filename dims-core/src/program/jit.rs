@@ -1,6 +1,6 @@
 //! Functions that are recorded on the first call, and again for new sizes.
 
-use super::inputs::{Hand, HandedOf, RecordInputs};
+use super::inputs::{Hand, HandedOf, InputsOf};
 use super::record::{Program, RecordedInputs, check_elements, recorded};
 use super::signature::InputSignature;
 use crate::error::DimError;
@@ -136,7 +136,7 @@ where
     /// Returns an error if the function cannot be recorded (see [`record`](super::record())), if an
     /// input is a [`spec`](super::spec()), if an index is out of range, or if memory runs out.
     #[panicking_twin]
-    pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+    pub fn try_call<I: InputsOf<In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;
         // Most calls have the same signature as the previous call.
         let inputs = match self.latest() {
@@ -161,11 +161,7 @@ where
     /// Like [`try_call`](Jit::try_call). If a step fails, `out` is unchanged or its elements are
     /// zeros.
     #[panicking_twin]
-    pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
-        &self,
-        inputs: I,
-        out: &mut Out,
-    ) -> Result<(), DimError> {
+    pub fn try_call_into<I: InputsOf<In::Value>>(&self, inputs: I, out: &mut Out) -> Result<(), DimError> {
         check_elements::<I>()?;
         let inputs = match self.latest() {
             Some(program) => match program.call_exactly_into(inputs, out) {
@@ -180,7 +176,7 @@ where
 
     /// Calls the program for these inputs, after recording it if necessary. Runs the function
     /// itself if an input is traced, or if this thread is recording the program.
-    fn call_first<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+    fn call_first<I: InputsOf<In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         let mut signature = InputSignature::default();
         let value = inputs.walk(&mut Path::new(), &mut signature)?;
         let run_itself = |value| (self.f)(In::hand(&mut In::slots(value)));

@@ -91,7 +91,7 @@ mod spec;
 
 #[doc(hidden)]
 pub use inputs::{Hand, PartFamily, taken};
-pub use inputs::{HandedOf, RecordInputs};
+pub use inputs::{HandedOf, InputsOf, RecordInputs};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};
 #[cfg(feature = "std")]

@@ -44,7 +44,9 @@ std::thread_local! {
 ///   whole summand,
 /// * a product of at most three sums, such as `(2 * h + 1) * (w + 2)`, each of one size and a whole
 ///   number. In all but one of them, the size has a factor up to 8, and the number is at most 256,
-/// * a fraction such as `1.0 / x.size(Row) as f32`.
+/// * a fraction such as `1.0 / x.size(Row) as f32`. Its divisor can be a product of sizes or, for 1
+///   or 2 divided by it, such a sum. (In `f32`, a sum above about a million at the recorded sizes is
+///   refused, or taken for the product if rounding hides the difference.)
 ///
 /// A number that depends on a size in any other way causes an error, which usually names the step.
 /// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
@@ -143,16 +145,21 @@ pub(super) fn round() -> usize {
     ROUND.get()
 }
 
-/// Calls a function in a round.
-pub(super) fn in_round<X>(round: usize, f: impl FnOnce() -> X) -> X {
-    struct Before(usize);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            ROUND.set(self.0);
-        }
+/// While this exists, a round is the current one.
+pub(super) struct InRound {
+    before: usize,
+}
+
+impl Drop for InRound {
+    fn drop(&mut self) {
+        ROUND.set(self.before);
     }
-    let _before = Before(ROUND.replace(round));
-    f()
+}
+
+impl InRound {
+    pub(super) fn start(round: usize) -> Self {
+        InRound { before: ROUND.replace(round) }
+    }
 }
 
 /// The maximum number of instances that are kept.
@@ -215,7 +222,8 @@ pub(super) fn record_open(
     record: &mut dyn FnMut(usize) -> Result<ProgramParts, DimError>,
 ) -> Result<(ProgramParts, OpenProgram), DimError> {
     let mut record = |round: usize| {
-        let (parts, ranges) = in_round(round, || with_ranges(|| record(round)));
+        let _round = InRound::start(round);
+        let (parts, ranges) = with_ranges(|| record(round));
         Ok::<_, DimError>((parts?, ranges))
     };
     let mut first = record(0)?;
@@ -284,7 +292,10 @@ fn opened(
 ) -> Result<(SavedContent, Vec<ReadRange>, OpenNumbers), DimError> {
     let names = || {
         let names: Vec<String> = open.iter().map(|key| format!("`{}`", key.name)).collect();
-        names.join(", ")
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => names.concat(),
+        }
     };
     let mut content = saved.map(|own| own.content);
     if !content.iter().all(|own| own.has_states_of(&content[0])) {
@@ -295,6 +306,16 @@ fn opened(
         return Err(DimError::Shape { what });
     }
     let mut recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
+    let counts = recordings.each_ref().map(|own| own.steps.len());
+    if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max())
+        && least < most
+    {
+        let what = format!(
+            "the recorded function has {least} steps for some sizes of {}, and {most} for others, as in a loop or `scan` over a dynamic dim, or a branch on its size: record for one size",
+            names()
+        );
+        return Err(DimError::Shape { what });
+    }
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
@@ -312,7 +333,7 @@ fn opened(
                 names()
             ),
             Some(step) => format!(
-                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes: compute it with tensors, as `mean` does, or record for one size",
+                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes (such as 1 divided by one of these): compute it with tensors, as `mean` does, or record for one size",
                 named(step),
                 names()
             ),
@@ -358,8 +379,16 @@ fn opened(
 
 /// A step, for messages.
 fn named(step: &ListedStep) -> String {
+    const LONGEST: usize = 120;
     let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
-    format!("the step `{}`{at}", step.operation)
+    // A step can have hundreds of operands.
+    let shown = match step.operation.char_indices().nth(LONGEST) {
+        Some((end, _)) => {
+            step.operation[..end].rsplit_once(' ').map_or(&step.operation[..end], |(shown, _)| shown)
+        }
+        None => return format!("the step `{}`{at}", step.operation),
+    };
+    format!("the step `{shown} ..`{at}")
 }
 
 /// The axis of an input that has the size of an open dim in each round.

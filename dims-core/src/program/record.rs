@@ -1,6 +1,6 @@
 //! [`record`] and [`Program`].
 
-use super::inputs::{Hand, HandedOf, RecordInputs};
+use super::inputs::{Hand, HandedOf, InputsOf, RecordInputs};
 use super::open::{OpenProgram, record_open};
 use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, Zeros};
 use super::signature::{GivenInputs, InputSetting, InputSignature, dense};
@@ -303,7 +303,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// gradient or to a function that is being recorded, if an index is out of range (even if its
     /// element is not used, as in a `select`), or if memory runs out.
     #[panicking_twin]
-    pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+    pub fn try_call<I: InputsOf<In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;
         self.call_checked(inputs)
     }
@@ -335,11 +335,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// See [`try_call`](Program::try_call). If the inputs are rejected, `out` is unchanged. If a
     /// step fails, the elements of `out` are zeros.
     #[panicking_twin]
-    pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
-        &self,
-        inputs: I,
-        out: &mut Out,
-    ) -> Result<(), DimError> {
+    pub fn try_call_into<I: InputsOf<In::Value>>(&self, inputs: I, out: &mut Out) -> Result<(), DimError> {
         check_elements::<I>()?;
         self.call_checked_into(inputs, out)
     }

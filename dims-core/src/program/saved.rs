@@ -8,7 +8,8 @@ use super::open::{OpenDims, OpenProgram};
 use super::record::{Program, ProgramParts};
 use super::result::{ResultLayout, setting, strided};
 use super::signature::{
-    InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting, StateLineAxes,
+    InputPath, InputSetting, InputSignature, InputTensor, RecordedDims, RecordedSetting, StateLineAxes,
+    are_named, other_dims,
 };
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
@@ -63,6 +64,8 @@ pub(super) struct SavedContent {
 struct SavedInput {
     path: InputPath,
     dtype: DType,
+    /// The names of the dims, in their order. For an optimizer's state, those of `state`.
+    dims: Vec<String>,
     sizes: Vec<usize>,
     /// The axes from the outermost in memory to the innermost.
     order: Vec<usize>,
@@ -84,6 +87,8 @@ struct SavedSetting {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct SavedResult {
     start: usize,
+    /// Like those of an input.
+    dims: Vec<String>,
     sizes: Vec<usize>,
     strides: Vec<isize>,
     /// Like that of an input.
@@ -120,7 +125,7 @@ impl SavedContent {
             let sizes = sizes.iter_mut().chain(state.iter_mut().flatten());
             sizes.for_each(|size| visit(Numeral::Unsigned(size)));
         }
-        for SavedResult { start, sizes, strides, state } in &mut self.results {
+        for SavedResult { start, sizes, strides, state, .. } in &mut self.results {
             visit(Numeral::Unsigned(start));
             let sizes = sizes.iter_mut().chain(state.iter_mut().flatten());
             sizes.for_each(|size| visit(Numeral::Unsigned(size)));
@@ -147,15 +152,18 @@ impl SavedContent {
         settings: &[InputSetting],
     ) -> Self {
         let state = |line: &Option<StateLineAxes>| line.as_ref().map(|line| line.sizes().to_vec());
-        let input = |InputTensor { path, dtype, sizes, order, line, .. }: &InputTensor| SavedInput {
+        let input = |InputTensor { path, dtype, dims, sizes, order, line, .. }: &InputTensor| SavedInput {
             path: path.clone(),
             dtype: *dtype,
+            dims: line.as_ref().map_or(dims, StateLineAxes::dims).names(),
             sizes: sizes.to_vec(),
             order: order.to_vec(),
             state: state(line),
         };
-        let result = |ResultLayout { start, sizes, strides, line, .. }: &ResultLayout| SavedResult {
+        let names = |keys: &Keys| keys.as_slice().iter().map(|key| key.name.into()).collect();
+        let result = |ResultLayout { keys, start, sizes, strides, line, .. }: &ResultLayout| SavedResult {
             start: *start,
+            dims: line.as_ref().map_or_else(|| names(keys), |line| line.dims().names()),
             sizes: sizes.to_vec(),
             strides: strides.to_vec(),
             state: state(line),
@@ -176,9 +184,12 @@ impl SavedContent {
             return Err(damaged("there are more or fewer inputs than steps read"));
         }
         let mut tensors = Vec::new();
-        for (SavedInput { path, dtype, sizes, order, state }, (own, len)) in self.inputs.iter().zip(types) {
+        for (SavedInput { path, dtype, dims, sizes, order, state }, (own, len)) in
+            self.inputs.iter().zip(types)
+        {
             let is_order = order.len() == sizes.len() && (0..sizes.len()).all(|axis| order.contains(&axis));
             let is_line = is_line_of(state.as_deref(), sizes, *dtype);
+            check_dims(dims, state.as_deref().unwrap_or(sizes))?;
             if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order || !is_line {
                 return Err(damaged("an input has another type or other sizes than steps read"));
             }
@@ -186,11 +197,11 @@ impl SavedContent {
             tensors.push(InputTensor {
                 path,
                 dtype: *dtype,
-                dims: &[],
+                dims: RecordedDims::Names(if state.is_none() { dims.clone() } else { Vec::new() }),
                 sizes,
                 order,
                 is_traced: false,
-                line: state.as_deref().map(StateLineAxes::of_sizes),
+                line: state.as_deref().map(|state| StateLineAxes::restored(dims, state)),
             });
         }
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings), line: None })
@@ -203,32 +214,43 @@ impl SavedContent {
         if types.len() != self.results.len() {
             return Err(damaged("there are more or fewer results than steps compute"));
         }
-        let layout =
-            |(SavedResult { start, sizes, strides, state }, (dtype, len)): (&SavedResult, (DType, usize))| {
-                let axes = || sizes.iter().copied().zip(strides.iter().copied());
-                let is_known = sizes.len() == strides.len()
-                    && volume(sizes, dtype.bytes()).is_some()
-                    && is_line_of(state.as_deref(), sizes, dtype)
-                    && are_near(*start, axes())
-                    && is_within(len, *start as i128, axes())
-                    && are_apart(axes());
-                if !is_known {
-                    return Err(damaged("a result has elements that no step computes"));
-                }
-                let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
-                let line = state.as_deref().map(StateLineAxes::of_sizes);
-                Ok(ResultLayout {
-                    dtype: Some(dtype),
-                    keys: <()>::KEYS,
-                    start,
-                    sizes,
-                    strides,
-                    line,
-                    origin: None,
-                })
-            };
+        let layout = |(SavedResult { start, dims, sizes, strides, state }, (dtype, len)): (
+            &SavedResult,
+            (DType, usize),
+        )| {
+            check_dims(dims, state.as_deref().unwrap_or(sizes))?;
+            let axes = || sizes.iter().copied().zip(strides.iter().copied());
+            let is_known = sizes.len() == strides.len()
+                && volume(sizes, dtype.bytes()).is_some()
+                && is_line_of(state.as_deref(), sizes, dtype)
+                && are_near(*start, axes())
+                && is_within(len, *start as i128, axes())
+                && are_apart(axes());
+            if !is_known {
+                return Err(damaged("a result has elements that no step computes"));
+            }
+            let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
+            let line = state.as_deref().map(|state| StateLineAxes::restored(dims, state));
+            Ok(ResultLayout {
+                dtype: Some(dtype),
+                keys: <()>::KEYS,
+                start,
+                sizes,
+                strides,
+                line,
+                origin: None,
+            })
+        };
         self.results.iter().zip(types).map(layout).collect()
     }
+}
+
+/// Checks that a tensor does not have more dims than axes.
+fn check_dims(dims: &[String], sizes: &[usize]) -> Result<(), DimError> {
+    if dims.len() > sizes.len() {
+        return Err(damaged("a tensor has more dims than axes"));
+    }
+    Ok(())
 }
 
 /// Whether a tensor is one line of elements, if it is an optimizer's state with axes of the sizes
@@ -350,12 +372,13 @@ impl SavedProgram {
     /// sizes do not matter either.
     ///
     /// The data need not be trusted: everything that steps rely on is checked. The inputs have the
-    /// type `In`. Their paths, sizes and settings are checked when the program is called.
+    /// type `In`. Their paths, sizes and settings, and the names and the order of their dims, are
+    /// checked when the program is called.
     ///
     /// # Errors
     ///
-    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings
-    /// than the result.
+    /// Returns an error if the data is damaged, or if `like` has other tensors, dims, sizes or
+    /// settings than the result.
     pub fn restore<In: RecordInputs, Out: Parameters>(
         &self,
         like: &Out,
@@ -369,6 +392,7 @@ impl SavedProgram {
         let recording = self.content.recording.restore()?;
         let mut like_results = ResultsLike {
             layouts: self.content.layouts()?.into_iter(),
+            results: self.content.results.iter(),
             settings: self.content.settings_of_results.iter(),
             found: Vec::new(),
             sized: sized && self.open.is_none(),
@@ -407,6 +431,7 @@ impl SavedProgram {
 /// Makes tensors that have the saved sizes of the results and own one element each.
 struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<ResultLayout>,
+    results: core::slice::Iter<'s, SavedResult>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
     /// Whether the tensors must have the saved sizes. (Optimizers store the sizes of their state
@@ -438,17 +463,26 @@ impl ResultsLike<'_> {
     ) -> Result<ResultLayout, DimError> {
         let line = self.line.take();
         let sizes: Vec<usize> = axes.into_iter().flatten().map(|axis| axis.size).collect();
-        let found = self.layouts.next().filter(|layout| {
-            layout.has_type(dtype, keys, sizes.len())
-                && (!self.sized || layout.line == line && sizes[..] == layout.sizes[..])
-        });
-        found.map(|layout| ResultLayout { keys, ..layout }).ok_or_else(|| {
-            let result = InputPath::new(path).named("result");
-            let what = format!(
-                "{result} of the saved program does not have the element type (`{name}`), dims and sizes of the given value"
-            );
-            DimError::Shape { what }
-        })
+        let (Some(layout), Some(saved)) = (self.layouts.next(), self.results.next()) else {
+            let what = format!("{} is not in the saved program", InputPath::new(path).named("result"));
+            return Err(DimError::Shape { what });
+        };
+        let is_fit = layout.has_type(dtype, keys, sizes.len())
+            && layout.line == line
+            && (!self.sized || sizes[..] == layout.sizes[..]);
+        let is_named = line.is_some() || are_named(keys.as_slice(), &saved.dims);
+        if is_fit && is_named {
+            return Ok(ResultLayout { keys, ..layout });
+        }
+        let result = InputPath::new(path).named("result");
+        let what = match layout.dtype {
+            Some(own) if dtype != Some(own) => {
+                format!("{result} has elements of `{name}`, but the program was saved with `{}`", own.name())
+            }
+            _ if !is_named => other_dims(&result, keys.as_slice(), &saved.dims),
+            _ => format!("{result} has other axes or sizes than that of the saved program"),
+        };
+        Err(DimError::Shape { what })
     }
 }
 

@@ -32,28 +32,77 @@ pub(super) struct InputSignature {
     pub(super) settings: Vec<InputSetting>,
 }
 
+/// The dims of the first axes of a tensor.
+#[derive(Clone, Debug)]
+pub(super) enum RecordedDims {
+    Keys(Cow<'static, [DimKey]>),
+    /// Their names, in a restored program.
+    Names(Vec<String>),
+}
+
+impl RecordedDims {
+    /// The keys; none in a restored program.
+    pub(super) fn keys(&self) -> &[DimKey] {
+        match self {
+            RecordedDims::Keys(keys) => keys,
+            RecordedDims::Names(_) => &[],
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        match self {
+            RecordedDims::Keys(keys) => keys.iter().map(|key| key.name.into()).collect(),
+            RecordedDims::Names(names) => names.clone(),
+        }
+    }
+
+    /// Whether these are the same dims, in the same order. Those of a restored program are compared
+    /// by name.
+    fn are(&self, keys: &[DimKey]) -> bool {
+        match self {
+            RecordedDims::Keys(own) => {
+                own.len() == keys.len() && own.iter().zip(keys).all(|(own, key)| own.same(key))
+            }
+            RecordedDims::Names(names) => are_named(keys, names),
+        }
+    }
+}
+
+/// Whether the dims have these names, in this order.
+pub(super) fn are_named(keys: &[DimKey], names: &[String]) -> bool {
+    keys.len() == names.len() && keys.iter().zip(names).all(|(key, name)| key.name == name)
+}
+
 /// The axes of an optimizer's state, which a program takes as one line of elements.
 #[derive(Clone, Debug)]
 pub(super) struct StateLineAxes {
-    /// `None` in a restored program.
-    dims: Option<Vec<DimKey>>,
+    dims: RecordedDims,
     sizes: SmallVec<[usize; 8]>,
 }
 
 impl PartialEq for StateLineAxes {
     fn eq(&self, other: &Self) -> bool {
-        self.are(other.dims.as_deref(), &other.sizes)
+        let same_dims = match (&self.dims, &other.dims) {
+            (own, RecordedDims::Keys(keys)) => own.are(keys),
+            (RecordedDims::Keys(keys), other) => other.are(keys),
+            (RecordedDims::Names(own), RecordedDims::Names(other)) => own == other,
+        };
+        same_dims && self.sizes == other.sizes
     }
 }
 
 impl StateLineAxes {
     pub(super) fn new(keys: &[DimKey], sizes: &[usize]) -> Self {
-        StateLineAxes { dims: Some(keys.to_vec()), sizes: sizes.into() }
+        StateLineAxes { dims: RecordedDims::Keys(keys.to_vec().into()), sizes: sizes.into() }
     }
 
     /// The axes in a restored program.
-    pub(super) fn of_sizes(sizes: &[usize]) -> Self {
-        StateLineAxes { dims: None, sizes: sizes.into() }
+    pub(super) fn restored(names: &[String], sizes: &[usize]) -> Self {
+        StateLineAxes { dims: RecordedDims::Names(names.to_vec()), sizes: sizes.into() }
+    }
+
+    pub(super) fn dims(&self) -> &RecordedDims {
+        &self.dims
     }
 
     pub(super) fn sizes(&self) -> &[usize] {
@@ -62,26 +111,27 @@ impl StateLineAxes {
 
     /// The dims, `None` for positional axes and in a restored program, and the sizes.
     pub(super) fn axes(&self) -> impl Iterator<Item = (Option<DimKey>, usize)> + Clone {
-        let dims = self.dims.iter().flatten().copied().map(Some).chain(core::iter::repeat(None));
+        let dims = self.dims.keys().iter().copied().map(Some).chain(core::iter::repeat(None));
         dims.zip(self.sizes.iter().copied())
     }
 
-    /// Whether the axes have these sizes, and these dims if both are known.
-    fn are(&self, keys: Option<&[DimKey]>, sizes: &[usize]) -> bool {
-        let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
-        let same_dims = match (&self.dims, keys) {
-            (Some(own), Some(keys)) => own.len() == keys.len() && own.iter().zip(keys).all(is_same),
-            _ => true,
-        };
-        same_dims && self.sizes[..] == *sizes
+    /// Whether the axes have these dims and sizes.
+    fn are(&self, keys: &[DimKey], sizes: &[usize]) -> bool {
+        self.dims.are(keys) && self.sizes[..] == *sizes
     }
 }
 
 impl fmt::Display for StateLineAxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.axes().map(|(dim, size)| (dim.map_or("..", |dim| dim.name), size));
-        f.write_str(&crate::error::list_sizes(names))
+        f.write_str(&list_axes(&self.dims, &self.sizes))
     }
+}
+
+/// Axes with their sizes, for messages. Positional axes come after the dims.
+fn list_axes(dims: &RecordedDims, sizes: &[usize]) -> String {
+    let names = dims.names();
+    let names = names.iter().map(String::as_str).chain(core::iter::repeat("positional axis"));
+    crate::error::list_sizes(names.zip(sizes.iter().copied()))
 }
 
 /// The position of a tensor or a setting in the inputs or results: a [`Path`] that can own its
@@ -147,8 +197,7 @@ impl InputSignature {
 pub(super) struct InputTensor {
     pub(super) path: InputPath,
     pub(super) dtype: DType,
-    /// The dims of the first axes. Empty in a restored program.
-    pub(super) dims: &'static [DimKey],
+    pub(super) dims: RecordedDims,
     pub(super) sizes: SmallVec<[usize; 8]>,
     /// The axes from the outermost in memory to the innermost. In another order, sums may be
     /// rounded differently.
@@ -158,7 +207,8 @@ pub(super) struct InputTensor {
     pub(super) line: Option<StateLineAxes>,
 }
 
-/// Does not compare `dims`, because tensors at the same path have the same dims.
+/// Does not compare `dims`, because tensors at the same path have the same dims. (Those of a
+/// restored program are compared when it is called.)
 impl PartialEq for InputTensor {
     fn eq(&self, other: &Self) -> bool {
         (&self.path, self.dtype, self.is_traced) == (&other.path, other.dtype, other.is_traced)
@@ -178,7 +228,7 @@ impl InputTensor {
         };
         let (sizes, order, is_traced) =
             (tensor.expr.sizes(), tensor.expr.order_in_memory(), tensor.expr.is_traced());
-        let dims = S::KEYS.as_slice();
+        let dims = RecordedDims::Keys(S::KEYS.as_slice().into());
         Ok(InputTensor { path: InputPath::new(path), dtype, dims, sizes, order, is_traced, line: None })
     }
 }
@@ -395,6 +445,8 @@ pub(super) struct GivenInputs<'p> {
     /// Whether tensors whose axes are stored in another order are copied. Otherwise they cause an
     /// error.
     reorders: bool,
+    /// Whether the next tensor is an optimizer's state.
+    is_line: bool,
     /// The error of the next tensor, if it is an optimizer's state whose axes are not the recorded
     /// ones.
     other_line: Option<String>,
@@ -417,7 +469,7 @@ impl<'p> GivenInputs<'p> {
         let InputSignature { tensors, settings, .. } = expected;
         let held = Vec::with_capacity(tensors.len());
         let (expected, settings) = (tensors.iter(), settings.iter());
-        GivenInputs { expected, settings, reorders: true, other_line: None, held }
+        GivenInputs { expected, settings, reorders: true, is_line: false, other_line: None, held }
     }
 
     /// Accepts only inputs with exactly this signature.
@@ -431,10 +483,20 @@ impl<'p> GivenInputs<'p> {
         // (Only errors need the name.)
         let own = || input(&InputPath::new(path));
         let expected = self.expected.next();
+        let is_line = core::mem::take(&mut self.is_line);
         let other_line = self.other_line.take();
         let what = match expected {
             Some(expected) if !expected.path.is(path) => {
-                format!("found {}, but `{}` was recorded at this position", own(), expected.path)
+                let recorded = match expected.path.0.is_empty() {
+                    true => "the program has one input, which is not a tuple".into(),
+                    false => format!("`{}` was recorded at this position", expected.path),
+                };
+                // An optimizer's state is there in the call or in the program, but not in both.
+                let prepare = match is_line != expected.line.is_some() {
+                    true => "; a new optimizer has no moments: `optimizer.prepare(&parameters)` makes them",
+                    false => "",
+                };
+                format!("found {}, but {recorded}: record it again; `jit` does so by itself{prepare}", own())
             }
             Some(expected) if given.dtype != Some(expected.dtype) => {
                 format!(
@@ -445,11 +507,16 @@ impl<'p> GivenInputs<'p> {
                 )
             }
             Some(_) if other_line.is_some() => other_line.unwrap_or_default(),
+            Some(InputTensor { dims: RecordedDims::Names(names), line: None, .. })
+                if !are_named(given.keys.as_slice(), names) =>
+            {
+                other_dims(&own(), given.keys.as_slice(), names)
+            }
             Some(expected) if expected.sizes != found => format!(
                 "{} has {}, but the program was recorded for {}",
                 own(),
                 describe(given.keys, &found),
-                describe(given.keys, &expected.sizes)
+                list_axes(&expected.dims, &expected.sizes)
             ),
             Some(_) if given.is_traced => format!(
                 "{} belongs to a gradient or to another function that is being recorded: there, call the original function instead of the program",
@@ -477,14 +544,22 @@ impl<'p> GivenInputs<'p> {
     }
 }
 
+/// The error for a tensor whose dims are not those of the saved program.
+#[cold]
+pub(super) fn other_dims(tensor: &str, given: &[DimKey], saved: &[String]) -> String {
+    let quoted = |name: &str| format!("`{name}`");
+    let given: Vec<String> = given.iter().map(|key| quoted(key.name)).collect();
+    let saved: Vec<String> = saved.iter().map(|name| quoted(name)).collect();
+    let (given, saved) = (given.join(", "), saved.join(", "));
+    format!("{tensor} has the dims ({given}), but the program was saved with ({saved}): record it again")
+}
+
 /// The error for an optimizer's state whose axes are not the recorded ones.
 #[cold]
 fn other_axes(expected: &InputTensor, keys: &[DimKey], sizes: &[usize]) -> String {
     let recorded = match &expected.line {
-        // A restored program knows only the sizes.
-        Some(StateLineAxes { dims: None, sizes }) => StateLineAxes::new(keys, sizes),
         Some(line) => line.clone(),
-        None => StateLineAxes::of_sizes(&expected.sizes),
+        None => StateLineAxes::restored(&[], &expected.sizes),
     };
     let (own, found) = (input(&expected.path), StateLineAxes::new(keys, sizes));
     format!("{own} has {found}, but the program was recorded for {recorded}")
@@ -512,8 +587,9 @@ impl Walk<1> for GivenInputs<'_> {
     }
 
     fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        self.is_line = true;
         let Some(expected) = self.expected.as_slice().first() else { return };
-        let is_same = expected.line.as_ref().is_some_and(|line| line.are(Some(keys), sizes));
+        let is_same = expected.line.as_ref().is_some_and(|line| line.are(keys, sizes));
         self.other_line = if is_same { None } else { Some(other_axes(expected, keys, sizes)) };
     }
 

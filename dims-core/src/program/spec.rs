@@ -1,9 +1,9 @@
 //! Inputs that give a recorded function only sizes.
 
 use super::inputs::{Hand, PartFamily, RecordInputs};
-use super::open;
+use super::open::{self, InRound};
 use crate::creation::create::SizedDims;
-use crate::creation::undrawn::{ForSizes, without_elements};
+use crate::creation::undrawn::{ForSizes, MakingForSizes, without_elements};
 use crate::error::unwrap;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
@@ -52,12 +52,14 @@ pub struct Spec<P> {
 #[track_caller]
 pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
     drop(open::asked());
-    let first = ForSizes::new(|| of.value());
+    let mut values = vec![MakingForSizes::start().made(of.value())];
     let mut open = open::asked();
     open.extend(of.open());
-    let mut values = vec![first];
     if !open.is_empty() {
-        values.extend((1..ROUNDS).map(|round| open::in_round(round, || ForSizes::new(|| of.value()))));
+        for round in 1..ROUNDS {
+            let _round = InRound::start(round);
+            values.push(MakingForSizes::start().made(of.value()));
+        }
     }
     Spec { values, open }
 }

@@ -1,10 +1,11 @@
 //! `serde` support (feature `serde`): a tensor without positional axes is written as the names of
 //! its dims, their sizes, and its elements in the order of these dims.
 //!
-//! Deserializing is an error if the names or their order are not those of the type, if a size is
-//! not the static size of its dim, if a dim and its prime have different sizes, or if the number of
-//! sizes or elements is wrong. The dims of the type must be sorted, as those of every
-//! `Tensor<T, ..>` are.
+//! Dims are read by name, in any order, because dims of different `dims!` have no fixed order.
+//! Deserializing is an error if the names are not those of the type, if a size is not the static
+//! size of its dim, if a dim and its prime have different sizes, or if the number of sizes or
+//! elements is wrong. A tensor with two dims of the same name can be neither written nor read. The
+//! dims of the type must be sorted, as those of every `Tensor<T, ..>` are.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;
@@ -12,7 +13,7 @@ use crate::plan::shape::volume;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank0;
-use crate::types::set::{Dims, Sorted};
+use crate::types::set::{DimKey, Dims, Sorted};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,6 +27,7 @@ const FIELDS: &[&str] = &["dims", "sizes", "elements"];
 impl<T: Element + Serialize, S: Dims, E: Expr<Elem = T>> Serialize for Named<T, S, Rank0, E> {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
         check_unrecorded(&self.expr, "serialize").map_err(serde::ser::Error::custom)?;
+        check_names(S::KEYS.as_slice()).map_err(serde::ser::Error::custom)?;
         let (elements, shape) = self.elements().map_err(serde::ser::Error::custom)?;
         let names: Vec<&str> = S::KEYS.as_slice().iter().map(|key| key.name).collect();
         let mut tensor = serializer.serialize_struct("Tensor", FIELDS.len())?;
@@ -91,13 +93,8 @@ fn assemble<T: Element, S: Dims, F: Error>(
     elements: Vec<T>,
 ) -> Result<Named<T, S>, F> {
     let keys = S::KEYS.as_slice();
-    if names.len() != keys.len() || names.iter().zip(keys).any(|(name, key)| name != key.name) {
-        let expected: Vec<&str> = keys.iter().map(|key| key.name).collect();
-        return Err(F::custom(format!(
-            "expected a tensor with dims {expected:?}, found one with dims {names:?}"
-        )));
-    }
-    for (key, &size) in keys.iter().zip(&sizes) {
+    let order = positions(&names, keys).map_err(F::custom)?;
+    for (key, &size) in order.iter().map(|&at| &keys[at]).zip(&sizes) {
         if let Some(fixed) = key.fixed.filter(|&fixed| fixed != size) {
             let name = key.name;
             return Err(F::custom(format!(
@@ -112,7 +109,30 @@ fn assemble<T: Element, S: Dims, F: Error>(
             "{found} elements do not fill a tensor with dims {names:?} of sizes {sizes:?}"
         )));
     }
-    S::KEYS.check_primes(|at| (sizes[at], None)).map_err(F::custom)?;
-    let order: Vec<usize> = (0..sizes.len()).collect();
+    let axis = |at| order.iter().position(|&own| own == at).expect("each dim has an axis");
+    S::KEYS.check_primes(|at| (sizes[axis(at)], None)).map_err(F::custom)?;
     Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None)))
+}
+
+/// Checks that no two dims have the same name.
+fn check_names(keys: &[DimKey]) -> Result<(), String> {
+    for (at, DimKey { name, .. }) in keys.iter().enumerate() {
+        if keys[..at].iter().any(|earlier| earlier.name == *name) {
+            return Err(format!("two dims named `{name}` cannot be told apart: rename one of them"));
+        }
+    }
+    Ok(())
+}
+
+/// The position of each name among the keys. An error if the names are not those of the keys, each
+/// once.
+fn positions(names: &[String], keys: &[DimKey]) -> Result<Vec<usize>, String> {
+    check_names(keys)?;
+    let position = |name: &String| keys.iter().position(|key| key.name == name.as_str());
+    let order: Vec<usize> = names.iter().filter_map(position).collect();
+    if names.len() != keys.len() || (0..keys.len()).any(|at| !order.contains(&at)) {
+        let expected: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        return Err(format!("expected a tensor with dims {expected:?}, found one with dims {names:?}"));
+    }
+    Ok(order)
 }

@@ -17,7 +17,8 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`"
+    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`",
+    note = "of several results, take one: `.0` of a tuple, or a field such as `.values` or `.output`"
 )]
 pub trait AsTensor: Sized {
     #[doc(hidden)]
@@ -64,7 +65,8 @@ impl<E> Deref for BorrowedExpr<'_, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`"
+    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`",
+    note = "of several results, take one: `.0` of a tuple, or a field such as `.values` or `.output`"
 )]
 pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {
     #[doc(hidden)]
@@ -103,6 +105,21 @@ where
     OpenOf<A>: Without<A::Expr>,
     NoDim<Unsized<A>>: HasSize<Unsized<A>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// A tensor of `bool`s.
+#[diagnostic::on_unimplemented(
+    message = "the elements of `{Self}` are not `bool`s",
+    label = "`bool`s are needed here: compare numbers, for example `x.gt(0.0)`; bind an array, `mask.at((i, j))`"
+)]
+pub trait Truths: AsTensor<Elem = bool> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: AsTensor<Elem = bool>> Truths for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 

@@ -67,6 +67,7 @@ mod npz;
 mod state;
 mod values;
 
+use crate::error::list_names;
 use crate::file::load::{Fault, LoadError};
 use crate::file::safetensors::SafetensorsWriter;
 #[cfg(feature = "npy")]
@@ -79,6 +80,7 @@ use crate::training::checkpoint::state::{StateKind, StateReader};
 use crate::training::checkpoint::values::{StoredFloats, TensorReader, Writing, positional_axes};
 use crate::training::optim::by_path::{ByPath, StateWalk};
 use crate::training::optim::{Optimizer, StateTensor};
+use crate::types::dim::DimRef;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
@@ -106,10 +108,11 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// If a tensor has positional axes, two dims with the same name, or an element type that the
-    /// format lacks; if its name is `__metadata__`, which the format reserves; if there already is
-    /// a tensor with its name, or an entry `dims of` this name in the metadata; or if a gradient or
-    /// a recorded function traces the tensor.
+    /// If the value is or contains an optimizer; if a tensor has positional axes, two dims with the
+    /// same name, or an element type that the format lacks; if its name is `__metadata__`, which
+    /// the format reserves; if there already is a tensor with its name, or an entry `dims of` this
+    /// name in the metadata; or if a gradient or a recorded function traces the tensor. Nothing is
+    /// added then.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
         self.put_where(name, parameters, StoredFloats::Same)?;
         Ok(self)
@@ -149,10 +152,15 @@ impl Checkpoint {
         optimizer: &O,
     ) -> Result<&mut Self, FileError> {
         optimizer.state().check_taken("put_optimizer")?;
-        self.file.note(&state_of(name), &described(optimizer))?;
-        self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
+        let mut file = SafetensorsWriter::new();
+        if self.file.has_note(&state_of(name)) {
+            let what = format!("an optimizer named `{name}` is in the file already");
+            return Err(FileError::Unwritable { what });
+        }
+        file.note(&state_of(name), &described(optimizer))?;
+        file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (parameter, steps) in optimizer.state().behind() {
-            self.file.note(&steps_in(name, &parameter), &steps.to_string())?;
+            file.note(&steps_in(name, &parameter), &steps.to_string())?;
         }
         let parameters = optimizer.state().parameters();
         if parameters.iter().any(|parameter| !parameter.moments().is_empty()) {
@@ -160,15 +168,16 @@ impl Checkpoint {
             for (at, moment) in optimizer.moments().iter().enumerate() {
                 for parameter in parameters {
                     let name = below(&below(name, moment), &parameter.name());
-                    self.put_state(&name, &*parameter.moment(at, layout)?)?;
+                    put_state(&mut file, &name, &*parameter.moment(at, layout)?)?;
                 }
             }
         }
         for parameter in parameters {
             if let Some(master) = parameter.master() {
-                self.put_state(&below(&below(name, MASTER), &parameter.name()), master)?;
+                put_state(&mut file, &below(&below(name, MASTER), &parameter.name()), master)?;
             }
         }
+        self.file.append(file)?;
         Ok(self)
     }
 
@@ -184,24 +193,15 @@ impl Checkpoint {
         Ok(self)
     }
 
-    fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
-        if tensor.sizes().len() > tensor.keys().len() {
-            return Err(positional_axes(name));
-        }
-        if let Some(data) = tensor.in_order_of_axes::<f64>() {
-            return self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data);
-        }
-        let data = tensor.in_order_of_axes::<f32>().expect("the elements are of one of these types");
-        self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
-    }
-
     fn put_where<P: Parameters>(
         &mut self,
         name: &str,
         value: &P,
         floats: StoredFloats,
     ) -> Result<(), FileError> {
-        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, floats })
+        let mut file = SafetensorsWriter::new();
+        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut file, name, floats })?;
+        self.file.append(file)
     }
 
     /// Adds an entry to the metadata: text under a name, such as the training options.
@@ -257,12 +257,25 @@ impl Checkpoint {
     }
 }
 
+fn put_state(file: &mut SafetensorsWriter, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
+    if tensor.sizes().len() > tensor.keys().len() {
+        return Err(positional_axes(name));
+    }
+    if let Some(data) = tensor.in_order_of_axes::<f64>() {
+        return file.put_elements(name, tensor.keys(), tensor.sizes(), &data);
+    }
+    let data = tensor.in_order_of_axes::<f32>().expect("the elements are of one of these types");
+    file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
+}
+
 /// A checkpoint to read.
 pub struct Saved<B = AlignedBytes> {
     file: File<B>,
     /// The path of the file, if it was opened by its path.
     path: Option<PathBuf>,
     converting: bool,
+    /// Old names of dims in the file, with the new ones.
+    renamed: Vec<(String, &'static str)>,
 }
 
 impl Saved {
@@ -286,14 +299,38 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// If the file is not valid, or is an archive that unpacks to more than the default limit of
     /// `NpzReader`.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        Ok(Saved { file: File::new(bytes)?, path: None, converting: false })
+        Ok(Saved { file: File::new(bytes)?, path: None, converting: false, renamed: Vec::new() })
     }
 
-    /// Lets [`load`](Saved::load) convert floats to another float type, with rounding. Without this
-    /// call, a tensor with another element type is an error.
+    /// Lets [`load`](Saved::load) and [`load_optimizer`](Saved::load_optimizer) convert floats to
+    /// another float type, with rounding. Without this call, a tensor with another element type is
+    /// an error.
     #[must_use]
     pub fn converting_floats(self) -> Self {
         Saved { converting: true, ..self }
+    }
+
+    /// Reads the dim that the file names `old` as the dim `new`, after `new` was renamed in the
+    /// program. Give both without primes: the primes of `old` are renamed, too. Tensors in which two
+    /// dims would then have the same name are read as they are.
+    ///
+    /// ```
+    /// use typed_dims::optim::checkpoint::{Checkpoint, Saved};
+    /// use typed_dims::prelude::*;
+    ///
+    /// # mod before { typed_dims::prelude::dims! { pub struct Hidden; } }
+    /// # let gain = ones::<f32, _>(before::Hidden.of(5));
+    /// dims! { struct Wide; } // before: `Hidden`
+    /// # let bytes = Checkpoint::new().put("gain", &gain)?.to_bytes()?;
+    /// let mut gain = zeros::<f32, _>(Wide.of(5));
+    /// Saved::new(bytes)?.renaming("Hidden", Wide).load("gain", &mut gain)?;
+    /// assert_eq!(gain, ones(Wide.of(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn renaming(mut self, old: &str, new: impl DimRef) -> Self {
+        self.renamed.push((old.trim_end_matches('\'').to_string(), new.info().key().name));
+        self
     }
 
     /// The text under a name in the metadata, as added by [`Checkpoint::note`].
@@ -302,7 +339,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 
     /// Replaces the tensors of a value with those stored under the name. Fields with
-    /// `#[parameters(constant)]` are kept.
+    /// `#[parameters(constant)]` are kept, and so is the order of the axes in memory.
     ///
     /// # Errors
     ///
@@ -357,7 +394,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 .map_err(|_| refused(name, "its step count is not an unsigned 64-bit integer"))
         };
         let all = steps(&steps_of(name), name)?
-            .ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
+            .ok_or_else(|| refused(name, &lacks("optimizer", &self.optimizers())))?;
         if let Some(why) = self.other_optimizer(name, optimizer) {
             return Err(refused(name, &why));
         }
@@ -372,7 +409,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 None => {}
             }
         }
-        let (mut by_path, mut faults) = (ByPath::with_masters(), Vec::new());
+        let (mut by_path, mut faults, mut remedy) = (ByPath::with_masters(), Vec::new(), None);
         let mut read = |part: &str, kind: StateKind, by_path: &mut ByPath| {
             let name = below(name, part);
             let mut reading = StateReader {
@@ -380,6 +417,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 name: &name,
                 kind,
                 layout: optimizer.moment_layout(),
+                converting: self.converting,
+                renamed: &self.renamed,
+                remedy: &mut remedy,
                 along: StateWalk::new(by_path, None),
                 behind: &behind,
                 taken: BTreeSet::new(),
@@ -401,7 +441,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             }
         }
         if !faults.is_empty() {
-            return Err(LoadError::new(faults));
+            return Err(LoadError::new(faults).with_renamed(remedy));
         }
         if parameters.names().is_empty() {
             by_path.begin();
@@ -410,6 +450,19 @@ impl<B: AsRef<[u8]>> Saved<B> {
         state.restore_with(all, by_path);
         behind.iter().for_each(|(parameter, taken)| state.restore_steps_of(parameter, *taken));
         Ok(())
+    }
+
+    /// The names of the optimizers in the file.
+    fn optimizers(&self) -> Vec<String> {
+        let notes = self.file.notes();
+        notes.into_iter().filter_map(|note| note.strip_prefix(STEPS_OF)).map(str::to_string).collect()
+    }
+
+    /// The first parts of the names of all tensors.
+    fn parts(&self) -> Vec<String> {
+        let first = |tensor: &String| tensor.split('.').next().unwrap_or_default().to_string();
+        let parts: BTreeSet<String> = self.file.tensors().iter().map(first).collect();
+        parts.into_iter().collect()
     }
 
     /// Why the state under the name does not fit this optimizer, if it does not.
@@ -445,9 +498,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// Adds a fault for each unread tensor under a name.
     fn left_over(&self, name: &str, taken: &BTreeSet<String>, faults: &mut Vec<Fault>) {
         for tensor in self.file.tensors() {
-            let is_below = name.is_empty()
-                || tensor.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            if is_below
+            if is_below(name, &tensor)
                 && !taken.contains(&tensor)
                 && let Ok(entry) = self.file.get(&tensor)
             {
@@ -461,21 +512,41 @@ impl<B: AsRef<[u8]>> Saved<B> {
             file: &self.file,
             name,
             converting: self.converting,
+            renamed: &self.renamed,
+            remedy: None,
             taken: BTreeSet::new(),
             faults: Vec::new(),
         };
         let value = P::walk([like], &mut Path::new(), &mut reading);
-        let TensorReader { taken, mut faults, .. } = reading;
+        let TensorReader { taken, mut faults, remedy, .. } = reading;
         self.left_over(name, &taken, &mut faults);
+        // If the file has no such part, a list of all missing tensors would not help.
+        if !name.is_empty() && !faults.is_empty() {
+            let parts = self.parts();
+            if !parts.iter().any(|part| is_below(part, name)) {
+                let why = lacks("tensor", &parts);
+                faults = vec![Fault::Unreadable { name: name.to_string(), why }];
+            }
+        }
         match value {
             Ok(value) if faults.is_empty() => Ok(value),
-            Ok(_) => Err(LoadError::new(faults)),
+            Ok(_) => Err(LoadError::new(faults).with_renamed(remedy)),
             Err(error) => {
                 faults.push(Fault::Unreadable { name: name.to_string(), why: error.to_string() });
-                Err(LoadError::new(faults))
+                Err(LoadError::new(faults).with_renamed(remedy))
             }
         }
     }
+}
+
+/// The reason why nothing can be read: the file has only `others`.
+fn lacks(what: &str, others: &[String]) -> String {
+    let has = if others.is_empty() { String::new() } else { format!("; it has {}", list_names(others)) };
+    format!("the file has no {what} of this name{has}")
+}
+
+fn is_below(name: &str, tensor: &str) -> bool {
+    name.is_empty() || tensor.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The names of the moments in files written by older versions.
@@ -494,8 +565,10 @@ fn state_of(optimizer: &str) -> String {
     format!("state of {optimizer}")
 }
 
+const STEPS_OF: &str = "steps of ";
+
 fn steps_of(optimizer: &str) -> String {
-    format!("steps of {optimizer}")
+    format!("{STEPS_OF}{optimizer}")
 }
 
 /// The key for a parameter's own number of steps. It starts with `steps in`, because

@@ -4,7 +4,7 @@
 //! a *key*, a list of base 16 digits as types, and [`CompareKeys`] walks two keys to the first
 //! digit that differs. The first digits are the dim's position inside its `dims!` invocation,
 //! so dims declared together sort in order of declaration. The others are a hash of the package,
-//! the location of the declaration and the dim's name.
+//! the place of the declaration and the dim's name.
 //!
 //! Hashes can collide, but two different brands with the same key never unify: where keys compare
 //! as [`Equal`], the types must be the same, or rustc reports an error.
@@ -108,6 +108,8 @@ where
 
 /// A dim that sorts before the dim `O`, such as one declared earlier in the same `dims!`.
 ///
+/// Dims of different `dims!` have no fixed order, so use this bound only for dims of one `dims!`.
+///
 /// A set of dims is sorted, so a tensor with two generic dims needs their order, stated for both
 /// dims:
 ///
@@ -133,7 +135,8 @@ where
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the dim `{Self}` does not sort before the dim `{O}`",
-    label = "`{Self}` must be declared before `{O}`, in the same `dims!`"
+    label = "expected two dims of one `dims!`, `{Self}` declared before `{O}`",
+    note = "dims of different `dims!` have no fixed order: in a library, use this bound only for the library's own dims, and rename a dim of the user first: `x.rename(I::default(), In)`"
 )]
 pub trait Before<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Less>> {
     #[doc(hidden)]
@@ -148,7 +151,8 @@ impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<
 /// A dim that sorts after the dim `O`: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "the dim `{Self}` does not sort after the dim `{O}`",
-    label = "`{Self}` must be declared after `{O}`, in the same `dims!`"
+    label = "expected two dims of one `dims!`, `{Self}` declared after `{O}`",
+    note = "dims of different `dims!` have no fixed order: in a library, use this bound only for the library's own dims, and rename a dim of the user first: `x.rename(I::default(), In)`"
 )]
 pub trait After<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Greater>> {
     #[doc(hidden)]

@@ -272,7 +272,8 @@ impl<D: Declared> DimOf for D {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim is expected here",
-    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`",
+    note = "a new dim with its size is `Batch.of(3)`; for several dims, call the method for each, or `rename_all`"
 )]
 pub trait DimRef: Copy {
     #[doc(hidden)]

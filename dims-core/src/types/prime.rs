@@ -50,7 +50,7 @@ use core::marker::PhantomData;
 /// A second dim of the size of `N`: see the [module](self).
 ///
 /// Its value is [`prime(N)`](prime).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Prime<N>(PhantomData<N>);
 
 /// The [`Prime`] of a dim, as a value.
@@ -96,6 +96,12 @@ impl<N: Brand> Brand for Prime<N> {
 }
 
 impl<N: Declared> Declared for Prime<N> {}
+
+impl<N: Brand> fmt::Debug for Prime<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAME.as_str())
+    }
+}
 
 /// The key of a prime: greater than the key of every dim that is not a prime, and less than the key
 /// of `Rest`. Two primes compare as their dims do.

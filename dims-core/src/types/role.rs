@@ -55,7 +55,7 @@ use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::set::list::{List, NestedPairs};
 use crate::types::set::ordered::OfTypes;
-use crate::types::set::remove::{Removal, Remove};
+use crate::types::set::remove::{ListWithout, Removal, Remove};
 use crate::types::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
 use core::marker::PhantomData;
 
@@ -145,6 +145,11 @@ impl OnPath for IsDeclared {
 }
 
 /// A role with its path: itself and the roles that it refines, as nested pairs.
+#[diagnostic::on_unimplemented(
+    message = "the role `{Self}` of a generic dim is not known",
+    label = "this needs the dim's role",
+    note = "write `D: AnyDim + Brand<Role = Undenoted>`, with `use typed_dims::types::{{brand::Brand, role::Undenoted}};`"
+)]
 pub trait WithPath: Role {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -384,11 +389,11 @@ type PathOf<D> = <<D as Brand>::Role as WithPath>::Path;
 /// [`Means`] for the brand `Old` renamed to `New`.
 type Renamed<Old, New> = <PathOf<Old> as Satisfies<Means<PathOf<New>>>>::Holds;
 
-/// [`True`] if the set `S` does not have the brand `D`.
-type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Removal>::Had as Bool>::Not;
+/// [`True`] if the list `L` does not have the brand `D`.
+type Free<D, L> = <<<L as Remove<D>>::Out as Removal>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that keeps its meaning: see the [table](self). If the set `S` already
-/// has a dim with this name, rustc reports only the duplicate.
+/// has another dim with this name, rustc reports only the duplicate.
 pub trait KeepsRole<Old, S = ()>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -398,9 +403,11 @@ impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
     Old: DimRef<Brand: Brand<Role: WithPath<Path: Satisfies<Means<PathOf<New::Brand>>>>>>,
     New: DimRef<Brand: Brand<Role: WithPath>>,
-    S::List: Remove<New::Brand, Out: Removal>,
-    <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
-        SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
+    S::List: Remove<Old::Brand, Out: Removal>,
+    ListWithout<S, <Old as DimRef>::Brand>: Remove<New::Brand, Out: Removal>,
+    <Free<New::Brand, ListWithout<S, <Old as DimRef>::Brand>> as Bool>::Implies<
+        Renamed<Old::Brand, New::Brand>,
+    >: SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

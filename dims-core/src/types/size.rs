@@ -46,7 +46,8 @@ impl<const N: usize> Size for Static<N> {
 /// Whether two dims can name the same axis: their sizes are equal, or at least one is [`Dyn`].
 #[diagnostic::on_unimplemented(
     message = "`{Old}` has the size `{Self}` and `{New}` has the size `{Other}`: one cannot be renamed to the other",
-    label = "the static sizes differ"
+    label = "the static sizes differ",
+    note = "if a dim is generic, its size must be known: `D: AnyDim + Brand<Size = Dyn>`, with `use typed_dims::types::{{brand::Brand, size::Dyn}};`"
 )]
 pub trait SameSize<Other, Old, New> {
     #[doc(hidden)]
@@ -105,7 +106,8 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
 ///
 /// This is the bound of operations that change a size, such as
 /// [`repeat`](crate::operators::shift::Rearranging::repeat). Before such an operation, rename a dim
-/// with a static size to a dim without one.
+/// with a static size to a dim without one. A generic dim needs the bound
+/// `D: AnyDim + Brand<Size = Dyn>`.
 pub trait Resizable: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

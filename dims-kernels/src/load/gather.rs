@@ -105,6 +105,8 @@ pub struct IndexedAxis {
     pub dim: Option<&'static str>,
     /// The names of the dims that the index is computed from, for messages.
     pub names: fn() -> Vec<&'static str>,
+    /// Whether the index is a class label.
+    pub is_label: bool,
     /// Where the array was bound.
     pub origin: Origin,
 }
@@ -215,9 +217,13 @@ impl IndexedAxis {
     }
 
     pub(crate) fn describe(&self) -> String {
-        computed_axis((self.dim, self.axis), (self.names)().into_iter())
+        let what = computed_axis((self.dim, self.axis), (self.names)().into_iter());
+        if self.is_label { what + OF_LABEL } else { what }
     }
 }
+
+/// Ends the description of an axis along which the index is a class label.
+pub const OF_LABEL: &str = ", given as a label,";
 
 /// Describes an axis in an error, by its dim or by its position. The index along it is computed
 /// from the dims `names`.

@@ -16,6 +16,7 @@ use core::any::{Any, TypeId};
 use core::mem::replace;
 use core::mem::{ManuallyDrop, forget};
 use core::ops::{Deref, DerefMut};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::{self, NonNull, null_mut};
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -37,6 +38,12 @@ unsafe impl<T: Send + Sync> Send for Buffer<T> {}
 // SAFETY: a shared borrow of a buffer allows reading and cloning, which may give another thread a
 // buffer: see `Send`.
 unsafe impl<T: Send + Sync> Sync for Buffer<T> {}
+
+// A panic leaves no shared state half changed: elements change only through an exclusive borrow of
+// the only buffer, as in a vector, and a mark changes only by storing a whole value in an atomic or
+// a `OnceLock`.
+impl<T: UnwindSafe + RefUnwindSafe> UnwindSafe for Buffer<T> {}
+impl<T: RefUnwindSafe> RefUnwindSafe for Buffer<T> {}
 
 /// The parts of a vector, which is rebuilt from them once.
 struct VecParts<T> {
@@ -461,6 +468,21 @@ mod tests {
         assert_eq!(first.as_ptr(), start, "the last one is changed where it is");
         let data = first.into_vec();
         assert_eq!((data.as_ptr(), second.into_vec()), (start, vec![7, 2, 3]));
+    }
+
+    #[test]
+    fn a_buffer_can_be_used_after_a_panic_as_a_vector_can() {
+        fn check<T: UnwindSafe + RefUnwindSafe>() {}
+        check::<Buffer<f32>>();
+        let buffer = Buffer::from(vec![1, 2, 3]);
+        let clone = buffer.clone();
+        let panic = std::panic::catch_unwind(move || {
+            let mut clone = clone;
+            clone[0] = 7;
+            clone[3]
+        });
+        assert!(panic.is_err());
+        assert_eq!(buffer.into_vec(), [1, 2, 3]);
     }
 
     #[cfg(feature = "std")]

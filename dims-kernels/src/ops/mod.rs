@@ -588,13 +588,23 @@ impl<T: Element> UnaryOp<T> for Holds {
     }
 }
 
+/// The result of a user's closure: any element.
+#[diagnostic::on_unimplemented(
+    message = "a function of elements must return a number, a `bool` or another `Copy` type, not `{Self}`",
+    label = "the function returns `{Self}`",
+    note = "to combine the elements with those of a tensor `m`, write `x / m`, or `x.zip_map(m, |x, m| ..)`"
+)]
+pub trait MapResult: Element {}
+#[diagnostic::do_not_recommend]
+impl<U: Element> MapResult for U {}
+
 /// A user's closure.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<F>(pub F);
 impl<F> Operation for Map<F> {}
 
-#[diagnostic::do_not_recommend]
-impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
+// (No `do_not_recommend`, so that the message of `MapResult` is printed, not that of `UnaryOp`.)
+impl<T, U: MapResult, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     type Out = U;
     const NAME: &'static str = "map";
     const TOTAL: bool = false;
@@ -605,8 +615,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
+impl<T, O, U: MapResult, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     type Out = U;
     const NAME: &'static str = "zip_map";
     const TOTAL: bool = false;

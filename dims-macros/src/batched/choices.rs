@@ -1,6 +1,6 @@
-//! Refuses `if` and `while` on the values of a tensor, and a `let` that converts these values to
-//! one number or `bool`. The code for one example runs once for all examples, so all examples take
-//! the same branch.
+//! Refuses `if`, `while` and `assert!` on the values of a tensor, and a `let` or a result that
+//! converts these values to one number or `bool`. The code for one example runs once for all
+//! examples, so all examples take the same branch.
 //!
 //! Types are unknown here. The search looks for expressions that cannot be a single number or
 //! `bool`: tensor parameters, the results of operators and tensor methods on them, and names that
@@ -8,11 +8,12 @@
 
 use super::names::{BodyNames, LetBinding, number};
 use crate::pattern::errors::Errors;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use std::collections::HashSet;
+use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, Pat, UnOp};
+use syn::{BinOp, Block, Expr, Pat, Stmt, Type, UnOp};
 
 /// Methods whose result depends on the elements of the tensor, unlike that of `size`.
 #[rustfmt::skip]
@@ -24,10 +25,11 @@ const VALUES: [&str; 66] = [
     "clamp", "maximum", "minimum", "nan_to", "select", "masked_fill", "softmax", "log_softmax", "cumsum", "flip", "diff",
 ];
 
-/// `tensors` has the names of the tensor parameters that can have extra dims, and `others` those of
-/// the other parameters.
+/// `result` is the type of the result, unless it is a tuple. `tensors` has the names of the tensor
+/// parameters that can have extra dims, and `others` those of the other parameters.
 pub fn check(
     block: &Block,
+    result: Option<&Type>,
     names: &BodyNames<'_>,
     tensors: &HashSet<String>,
     others: &HashSet<String>,
@@ -48,6 +50,11 @@ pub fn check(
         if search.tensors.len() == before {
             break;
         }
+    }
+    if let (Some(ty), Some(Stmt::Expr(value, None))) = (result, block.stmts.last()) {
+        search.one_for_all(ty, value, &|number| {
+            format!("return `Tensor<{number}, ()>`, which has a value for each example")
+        });
     }
     search.visit_block(block);
 }
@@ -85,24 +92,94 @@ impl Visit<'_> for Conditions<'_> {
 
     /// Refuses `let missing: bool = x.is_nan().any(Feat).order(());`.
     fn visit_local(&mut self, local: &syn::Local) {
-        if let (Pat::Type(pat), Some(init)) = (&local.pat, &local.init)
-            && let Some(number) = number(&pat.ty)
-            && let Some(name) = self.value(&init.expr)
-        {
-            let instead = match number.as_str() {
-                "bool" => "to choose for each example, write `condition.select(a, b)`",
-                _ => "leave out the type to compute with the tensor",
-            };
-            let what = format!(
-                "one `{number}` cannot stand for all examples, because the values of `{name}` differ between them: {instead}"
-            );
-            self.errors.span(pat.ty.span(), what);
+        if let (Pat::Type(pat), Some(init)) = (&local.pat, &local.init) {
+            self.one_for_all(&pat.ty, &init.expr, &|number| {
+                let instead = match number {
+                    "bool" => "to choose for each example, write `condition.select(a, b)`",
+                    _ => "leave out the type to compute with the tensor",
+                };
+                instead.to_owned()
+            });
         }
         visit::visit_local(self, local);
+    }
+
+    /// Refuses `assert!(x.sum(Feat) > 0.0)`.
+    fn visit_macro(&mut self, call: &syn::Macro) {
+        let Some(name) = call.path.get_ident().filter(|name| *name == "assert" || *name == "debug_assert")
+        else {
+            return;
+        };
+        let first = |input: ParseStream<'_>| {
+            let condition: Expr = input.parse()?;
+            input.parse::<TokenStream>()?;
+            Ok(condition)
+        };
+        if let Ok(condition) = call.parse_body_with(first)
+            && !self.equality(&condition)
+            && let Some((place, tensor, _)) = self.condition(&condition)
+        {
+            let what = format!(
+                "this `{name}!` runs once for all examples, so it cannot depend on the values of `{tensor}`: check them before the call, or in the closure of `typed_dims::batch::map_each({tensor}, |x| ..)`"
+            );
+            self.errors.span(place, what);
+        }
+    }
+
+    /// Refuses `x.order(Feat).to_vec()`.
+    fn visit_expr_method_call(&mut self, call: &syn::ExprMethodCall) {
+        if call.method == "to_vec"
+            && let Some(name) = self.value(&call.receiver)
+        {
+            let what = format!(
+                "one `Vec` cannot stand for all examples, because the values of `{name}` differ between them: to call a closure for each example, write `typed_dims::batch::map_each({name}, |x| ..)`"
+            );
+            self.errors.span(call.method.span(), what);
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// Whether an expression is a literal, or ends in `.order(..)`.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_number(&inner.expr),
+        Expr::Unary(unary) => is_number(&unary.expr),
+        Expr::Lit(_) => true,
+        Expr::MethodCall(call) => call.method == "order",
+        _ => false,
     }
 }
 
 impl Conditions<'_> {
+    /// Refuses a tensor where the type is one number or `bool`.
+    fn one_for_all(&mut self, ty: &Type, value: &Expr, instead: &dyn Fn(&str) -> String) {
+        if let Some(number) = number(ty)
+            && let Some(name) = self.value(value)
+        {
+            let what = format!(
+                "one `{number}` cannot stand for all examples, because the values of `{name}` differ between them: {}",
+                instead(&number)
+            );
+            self.errors.span(ty.span(), what);
+        }
+    }
+
+    /// Whether a part of a condition may compare two tensors with `==` or `!=`, which yields one
+    /// `bool`.
+    fn equality(&self, condition: &Expr) -> bool {
+        match condition {
+            Expr::Paren(inner) => self.equality(&inner.expr),
+            Expr::Unary(unary) => self.equality(&unary.expr),
+            Expr::Binary(both) => match both.op {
+                BinOp::And(_) | BinOp::Or(_) => self.equality(&both.left) || self.equality(&both.right),
+                BinOp::Eq(_) | BinOp::Ne(_) => !is_number(&both.left) && !is_number(&both.right),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// If a condition is on a tensor: the span for the error, the tensor's name, and whether an
     /// operator compares the tensor.
     fn condition(&self, condition: &Expr) -> Option<(Span, String, bool)> {

@@ -117,7 +117,8 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         errors.span(ty.span(), what);
     }
     if let (true, Some(block)) = (errors.is_empty(), &function.block) {
-        check_body(block, &params, errors);
+        let result = if let ([Output { ty, .. }], false) = (&results[..], tuple) { Some(ty) } else { None };
+        check_body(block, result, &params, errors);
     }
     if !errors.is_empty() {
         return None;
@@ -126,7 +127,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
 }
 
 /// Refuses operations of the body that are impossible for tensors with extra dims.
-fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
+fn check_body(block: &Block, result: Option<&Type>, params: &[Param], errors: &mut Errors) {
     let (mut tensors, mut views, mut others) = (HashSet::new(), HashMap::new(), HashSet::new());
     for param in params {
         match (&param.pat, &param.tensor) {
@@ -144,7 +145,7 @@ fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
         }
     }
     let names = BodyNames::of(block);
-    super::choices::check(block, &names, &tensors, &others, errors);
+    super::choices::check(block, result, &names, &tensors, &others, errors);
     super::changes::check(block, &names, &views, errors);
 }
 

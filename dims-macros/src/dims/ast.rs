@@ -116,6 +116,9 @@ impl Parse for Entry {
         let size = size(input)?;
         if !input.is_empty() && !input.peek(Token![,]) {
             let expected = match size {
+                _ if input.peek(Token![;]) => {
+                    "local dims are separated by `,`; a dim declared outside functions is `struct Batch;` or `pub struct Batch = 8;`"
+                }
                 Some(_) => "expected `,` after the size",
                 None => "expected `,` between dims, or `=` and a size",
             };

@@ -14,8 +14,11 @@ pub fn expand(input: &DimsInput) -> TokenStream {
             dims.iter().enumerate().map(|(position, dim)| declared(dim, position, &krate)).collect()
         }
         DimsInput::Local(dims, lists) => {
+            // Outside of functions, rustc's error quotes the first token that begins no item.
+            let hint = "local dims belong in a function: outside, declare `dims! { struct I; struct J; }`";
+            let hint = (!dims.is_empty()).then(|| quote!(#hint;));
             let dims = dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate));
-            dims.chain(lists.iter().map(list)).collect()
+            hint.into_iter().chain(dims).chain(lists.iter().map(list)).collect()
         }
     }
 }
@@ -25,7 +28,7 @@ pub fn expand(input: &DimsInput) -> TokenStream {
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
     let Declared { attrs, vis, token, name, role, size, end } = dim;
     let (cfgs, role) = (cfgs(attrs), role_or_none(role.as_ref(), krate));
-    let key = Key::new(name, position);
+    let key = Key::of_struct(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
         Some(size) => {
@@ -97,7 +100,7 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
     let role = role_or_none(dim.role.as_ref(), krate);
-    let key = Key::new(name, position);
+    let key = Key::of_local(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let span = Span::mixed_site().located_at(name.span());
     let (tie, size) = (Ident::new("_tie", span), Ident::new("size", span));

@@ -153,7 +153,16 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
         && let Some(second) = outputs.get(1)
         && errors.is_empty()
     {
-        errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
+        let is_new = |axis: usize| axis >= known && table.entries[axis].number.is_none();
+        let new = outputs[0].places.iter().filter_map(|(axis, _)| *axis).find(|&axis| is_new(axis));
+        let what = match (&second.places[..], new) {
+            ([(Some(size), _)], Some(new)) if table.entries[*size].number.is_some() => {
+                let (name, size) = (&table.entries[new].name, &table.entries[*size].name);
+                format!("give the size with the name of its axis: `{name} = {size}`")
+            }
+            _ => format!("`{}!` has one result", kind.form().name),
+        };
+        errors.at(words, &second.place, what);
     }
     // If words or operands are missing or wrong, an axis on both sides may seem to be on one side.
     if well_formed && inputs.len() == call.operands.len() {

@@ -28,13 +28,23 @@ pub(super) fn input(path: &str) -> String {
     if path.is_empty() { "the input".to_owned() } else { format!("the input `{path}`") }
 }
 
-/// Whether both are the same axes. The dims of axes are compared if both are known: a restored
-/// program has no dims.
-fn are_same(recorded: &[EngineAxis], given: &[EngineAxis]) -> bool {
+/// Whether a tensor has the recorded axes. The keys of dims are compared if both are known: a
+/// restored program has only the names of its dims.
+fn has_axes(recorded: &EngineInput, given: &[EngineAxis]) -> bool {
     let is_same = |(own, other): (&EngineAxis, &EngineAxis)| {
         own.size == other.size && own.dim.zip(other.dim).is_none_or(|(own, other)| own.same(&other))
     };
-    recorded.len() == given.len() && recorded.iter().zip(given).all(is_same)
+    let names = given.iter().filter_map(|axis| Some(axis.dim?.name));
+    let axes = &recorded.tensor.axes;
+    names.eq(recorded.dims.iter()) && axes.len() == given.len() && axes.iter().zip(given).all(is_same)
+}
+
+/// The type of a tensor and its axes, the first of which have these dims.
+fn described<'n>(tensor: &EngineTensor, dims: impl Iterator<Item = &'n str>) -> String {
+    let names = dims.chain(std::iter::repeat(".."));
+    let axes: Vec<String> =
+        names.zip(&tensor.axes).map(|(name, axis)| format!("{name} = {}", axis.size)).collect();
+    format!("{} [{}]", tensor.dtype.name(), axes.join(", "))
 }
 
 impl Given<'_> {
@@ -42,18 +52,15 @@ impl Given<'_> {
         let number = self.tensors.len();
         let message = match self.expected.get(number) {
             None => format!("{} was not recorded", input(&own.tensor.path)),
-            Some(EngineInput { tensor, .. }) => {
-                let named = |of: &EngineTensor| {
-                    let axes = of.axes.iter().map(|axis| (axis.dim.map_or("..", |dim| dim.name), axis.size));
-                    let axes: Vec<String> = axes.map(|(name, size)| format!("{name} = {size}")).collect();
-                    format!("{} [{}]", of.dtype.name(), axes.join(", "))
-                };
-                if tensor.dtype != own.tensor.dtype || !are_same(&tensor.axes, &own.tensor.axes) {
+            Some(recorded) => {
+                let tensor = &recorded.tensor;
+                if tensor.dtype != own.tensor.dtype || !has_axes(recorded, &own.tensor.axes) {
+                    let given = own.tensor.axes.iter().filter_map(|axis| Some(axis.dim?.name));
                     format!(
                         "{} is {}, but the program was recorded for {}",
                         input(&tensor.path),
-                        named(&own.tensor),
-                        named(tensor)
+                        described(&own.tensor, given),
+                        described(tensor, recorded.dims.iter().map(String::as_str))
                     )
                 } else if own.mesh != *self.mesh || own.split != self.splits[number] {
                     format!(

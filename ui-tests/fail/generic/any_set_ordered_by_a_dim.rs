@@ -1,4 +1,4 @@
-//~ words: Feat | any dims `S` | Rest<B>
+//~ words: Feat | among the dims `S` | Rest<B>
 use typed_dims::prelude::*;
 
 dims! { struct Feat; }

@@ -1,4 +1,4 @@
-//~ words: type mismatch resolving
+//~ words: the function takes | Named<f32, (Row,)> | Named<f32, (Col,)>
 use typed_dims::prelude::*;
 use typed_dims::program::jit;
 

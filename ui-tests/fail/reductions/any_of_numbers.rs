@@ -1,4 +1,4 @@
-//~ words: bool | f32
+//~ words: not `bool`s | f32 | x.gt(0.0)
 use typed_dims::prelude::*;
 
 dims! {

@@ -163,11 +163,21 @@ pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
     operand: &E,
     operation: &'static str,
 ) -> Result<(), DimError> {
+    check_unrecorded_as(operand, operation, READS)
+}
+
+/// [`check_unrecorded`] with another reason, for [`unrecordable`].
+#[track_caller]
+pub(crate) fn check_unrecorded_as<E: Expr + ?Sized>(
+    operand: &E,
+    operation: &'static str,
+    why: &'static str,
+) -> Result<(), DimError> {
     #[cfg(feature = "std")]
     if reads_recorded(operand) {
-        return Err(unrecorded(operation));
+        return Err(unrecordable(operation, why));
     }
-    let _ = (operand, operation);
+    let _ = (operand, operation, why);
     Ok(())
 }
 
@@ -238,11 +248,11 @@ fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
 #[cold]
 #[track_caller]
 pub(crate) fn unrecorded(operation: &'static str) -> DimError {
-    unrecordable(
-        operation,
-        "it reads elements as plain values, which differ from call to call; call it outside of the recorded function",
-    )
+    unrecordable(operation, READS)
 }
+
+/// Why a program cannot read elements as plain values.
+const READS: &str = "it reads elements as plain values, which differ from call to call; call it outside of the recorded function";
 
 /// The error for an operation that cannot be recorded. `why` says why not, and what to write
 /// instead.

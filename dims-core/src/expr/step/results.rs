@@ -64,14 +64,14 @@ impl StepOfPlaces {
     }
 
     /// Like [`finish`](StepOfPlaces::finish), for a result without elements. Positions outside the
-    /// parts have the elements `around`.
+    /// parts have the elements `around`, or copies of a single one.
     #[cfg(feature = "std")]
     #[track_caller]
     pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Vec<T>) -> Result<Buffer<T>, DimError> {
         let data: Option<Vec<T>> = kernels::memory::hollow::reserved(len)?;
         let data = data.expect("programs know only real numbers and `bool`");
         let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-        let step = rules::placed_around(self.0, around);
+        let step = rules::placed_around(self.0, around, len);
         Ok(Buffer::traced(data, new_node(dtype, len, step, None)))
     }
 }

@@ -12,11 +12,19 @@ pub struct LoadError {
     faults: Vec<Fault>,
     /// The file, if it was opened by its path.
     path: Option<PathBuf>,
+    /// The old and the new name of a dim that may have been renamed, for a remedy in the message.
+    renamed: Option<[String; 2]>,
 }
 
 impl LoadError {
     pub(crate) fn new(faults: Vec<Fault>) -> Self {
-        LoadError { faults, path: None }
+        LoadError { faults, path: None, renamed: None }
+    }
+
+    /// Adds a remedy, if a dim may have been renamed.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn with_renamed(self, renamed: Option<[String; 2]>) -> Self {
+        LoadError { renamed, ..self }
     }
 
     /// Adds the path of the file.
@@ -143,7 +151,16 @@ impl fmt::Display for LoadError {
             Some(path) => write!(f, "the weights in {} do not fit:", path.display())?,
             None => f.write_str("the weights do not fit:")?,
         }
-        self.faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+        self.faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))?;
+        match &self.renamed {
+            Some([old, new]) => {
+                write!(
+                    f,
+                    "\n  if `{old}` is the old name of `{new}`, write `saved.renaming(\"{old}\", {new})`"
+                )
+            }
+            None => Ok(()),
+        }
     }
 }
 

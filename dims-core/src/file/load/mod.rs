@@ -158,7 +158,8 @@ fn within(prefix: &str, name: &str) -> bool {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be loaded from a file of weights",
     label = "this does not implement `Load`",
-    note = "write `#[derive(Load)]` before the struct; the fields of type `Tensor` list their dims in the order of the file's axes"
+    note = "write `#[derive(Load)]` before the struct; the fields of type `Tensor` list their dims in the order of the file's axes",
+    note = "if a field's type is an alias of a tensor, write it out, `Tensor<f32, (A, B)>`, or add `#[load(axes = (A, B))]`: an alias hides the order of the axes"
 )]
 pub trait Load<'a>: Sized {
     /// The value at the loader's current name, or `None` if the loader has recorded an error.

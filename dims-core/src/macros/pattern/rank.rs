@@ -51,7 +51,8 @@ impl AnyRank for RankDyn {
 #[diagnostic::on_unimplemented(
     message = "the pattern has `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern has `{N}`",
-    note = "name each axis of the operand once, or write `...` for those that stay as they are"
+    note = "name each axis of the operand once, or write `...` for those that stay as they are",
+    note = "the dims of a tensor are not axes of the pattern: for dims, use `x.order((i, j))`, `flatten` or `unflatten`"
 )]
 pub trait HasExactly<N> {
     #[doc(hidden)]
@@ -70,7 +71,8 @@ impl<R> HasExactly<R> for RankDyn {
 /// time.)
 #[diagnostic::on_unimplemented(
     message = "the pattern has at least `{N}`, but this operand has `{Self}`",
-    label = "has `{Self}`, where the pattern names `{N}`"
+    label = "has `{Self}`, where the pattern names `{N}`",
+    note = "the dims of a tensor are not axes of the pattern: for dims, use `x.order((i, j))`, `flatten` or `unflatten`"
 )]
 pub trait HasAtLeast<N> {
     #[doc(hidden)]

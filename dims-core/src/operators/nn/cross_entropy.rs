@@ -224,12 +224,12 @@ where
     let index = eval(where_counted(&counted, &target.expr, I::Elem::default()))?;
     let weight = match &weights {
         Some(weights) => {
-            let own = Take::new(weights.clone(), classes, &index.expr)?;
+            let own = Take::by_labels(weights.clone(), classes, &index.expr)?;
             eval(where_counted(&counted, own, A::Elem::ZERO))?
         }
         None => eval(where_counted(&counted, Scalar(A::Elem::ONE), A::Elem::ZERO))?,
     };
-    let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
+    let taken = Unary { op: ops::Neg, a: Take::by_labels(logs.clone(), classes, &index.expr)? };
     let own = eval(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
     // (The weights may lack dims of the losses, so they are broadcast.)
     let is_loss = Binary { op: ops::Eq, a: &own.expr, b: &own.expr };

@@ -1,7 +1,7 @@
 //! Dropout.
 
 use crate::creation::positions::draw_numbers;
-use crate::creation::random::Seed;
+use crate::creation::random::IntoSeed;
 use crate::creation::seed::DrawnSeed;
 use crate::error::DimError;
 use crate::execute::reduce::TensorOf;
@@ -25,7 +25,7 @@ pub trait Dropout: Computable {
     ///
     /// Which elements become 0 depends on `p`, the seed, the names of the dims and the indices
     /// along all axes, but not on the number of threads. The seed is a number or a tensor without
-    /// dims: see [`Seed`]. For inference, leave the call out.
+    /// dims: see [`Seed`](crate::creation::random::Seed). For inference, leave the call out.
     ///
     /// Each example of a batch has its own mask, however the calling function is batched. (Without
     /// the feature `std`, all examples have the same mask if batching calls the function once for
@@ -37,7 +37,7 @@ pub trait Dropout: Computable {
     /// select(rand(Feat.of(n), seed).ge(p), x / (1.0 - p), 0.0)      randomness="same"
     /// ```
     #[panicking_twin("so is a `p` that is not between 0 and 1")]
-    fn try_dropout(self, p: f64, seed: impl Into<Seed>) -> Result<TensorOf<Self>, DimError>
+    fn try_dropout(self, p: f64, seed: impl IntoSeed) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
     {

@@ -224,7 +224,7 @@ pub trait Losses: Computable {
     where
         Self::Elem: Signed,
     {
-        let taken = Take::new(self, classes, target.into_named().expr)?;
+        let taken = Take::by_labels(self, classes, target.into_named().expr)?;
         Ok(Named::from_expr(Unary { op: ops::Neg, a: taken }))
     }
 }

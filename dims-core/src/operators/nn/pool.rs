@@ -6,7 +6,9 @@ use crate::execute::step::{RowBlocks, note_least};
 use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Expr, Remap};
-use crate::operators::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
+use crate::operators::window::{
+    IntoPerDim, PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid,
+};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
@@ -51,7 +53,7 @@ pub trait Pooling: Computable {
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
-        size: impl Into<PerDim>,
+        size: impl IntoPerDim,
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
@@ -68,7 +70,7 @@ pub trait Pooling: Computable {
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
-        size: impl Into<PerDim>,
+        size: impl IntoPerDim,
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
@@ -99,7 +101,7 @@ pub trait Pooling: Computable {
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
-        size: impl Into<PerDim>,
+        size: impl IntoPerDim,
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
@@ -120,7 +122,7 @@ pub trait Pooling: Computable {
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
-        size: impl Into<PerDim>,
+        size: impl IntoPerDim,
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
@@ -136,7 +138,7 @@ pub trait Pooling: Computable {
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
-        sizes: impl Into<PerDim>,
+        sizes: impl IntoPerDim,
     ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
@@ -151,7 +153,7 @@ pub trait Pooling: Computable {
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
-        sizes: impl Into<PerDim>,
+        sizes: impl IntoPerDim,
     ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Ordered,

@@ -30,6 +30,8 @@ pub struct Take<A: Computable, I> {
     source: HeldArgument<A>,
     from: DimKey,
     index: I,
+    /// Whether the indices are class labels.
+    labels: bool,
 }
 
 impl<A: Computable, I> Take<A, I> {
@@ -40,7 +42,13 @@ impl<A: Computable, I> Take<A, I> {
             let raw = source.raw();
             from.unify(raw.named[at].size, raw.origin)?;
         }
-        Ok(Take { source, from: from.key(), index })
+        Ok(Take { source, from: from.key(), index, labels: false })
+    }
+
+    /// The elements that class labels select.
+    #[track_caller]
+    pub(crate) fn by_labels<D: DimRef>(source: A, from: D, labels: I) -> Result<Self, DimError> {
+        Ok(Take { labels: true, ..Take::new(source, from, labels)? })
     }
 
     /// The axis that the index selects from.
@@ -53,6 +61,7 @@ impl<A: Computable, I> Take<A, I> {
             axis: at,
             dim: Some(self.from.name),
             names: Vec::new,
+            is_label: self.labels,
             origin: raw.origin,
         }
     }

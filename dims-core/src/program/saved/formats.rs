@@ -94,8 +94,8 @@ impl<In, Out: Parameters + Serialize> Serialize for Program<In, Out> {
 }
 
 /// Reads a program, and checks everything that its steps rely on. Returns an error for damaged data
-/// and for data of another version. The inputs have the type `In`: their paths, sizes and settings
-/// are checked when the program is called.
+/// and for data of another version. The inputs have the type `In`: their paths, sizes and settings,
+/// and the names and the order of their dims, are checked when the program is called.
 impl<'de, In: RecordInputs, Out: Parameters + Deserialize<'de>> Deserialize<'de> for Program<In, Out> {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
         let read = ProgramFields::<Out> { needs_result: true, result: PhantomData };

@@ -31,6 +31,15 @@ impl<B: AsRef<[u8]>> File<B> {
         }
     }
 
+    /// The names of all notes, sorted.
+    pub(super) fn notes(&self) -> Vec<&str> {
+        match self {
+            File::Safetensors(file) => file.notes(),
+            #[cfg(feature = "npy")]
+            File::Npz(archive) => archive.notes(),
+        }
+    }
+
     pub(super) fn tensors(&self) -> Vec<String> {
         match self {
             File::Safetensors(file) => file.tensors(),

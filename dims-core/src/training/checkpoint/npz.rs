@@ -40,6 +40,10 @@ impl Archive {
         self.notes.get(name).map(String::as_str)
     }
 
+    pub(super) fn notes(&self) -> Vec<&str> {
+        self.notes.keys().map(String::as_str).collect()
+    }
+
     pub(super) fn tensors(&self) -> Vec<String> {
         self.tensors.keys().cloned().collect()
     }

@@ -33,6 +33,12 @@ pub(super) struct StateReader<'r, B> {
     pub(super) name: &'r str,
     pub(super) kind: StateKind,
     pub(super) layout: MomentLayout,
+    /// Whether floats may be converted to another float type.
+    pub(super) converting: bool,
+    /// Old names of dims in the file, with the new ones.
+    pub(super) renamed: &'r [(String, &'static str)],
+    /// The old and the new name of a dim that may have been renamed, too.
+    pub(super) remedy: &'r mut Option<[String; 2]>,
     pub(super) along: StateWalk<'r>,
     /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
     pub(super) behind: &'r [(String, u64)],
@@ -42,20 +48,35 @@ pub(super) struct StateReader<'r, B> {
 }
 
 impl<B: AsRef<[u8]>> StateReader<'_, B> {
+    /// Whether the moment can lack axes of its parameter.
+    fn is_factor(&self) -> bool {
+        matches!(self.kind, StateKind::Moment(at) if self.layout.can_factor(at))
+    }
+
     /// Reads the state of a parameter with elements of `T`, as elements of `W` with these axes.
     /// Returns `Ok(None)` if the file lacks master weights.
     fn found<T: Element, W: StateElem>(
-        &self,
+        &mut self,
         name: &str,
         axes: &StateAxes,
     ) -> Result<Option<StateTensor>, Vec<Fault>> {
         let keys = axes.keys.as_slice();
         let set = keys.iter().fold(Keys::EMPTY, |set, key| set.join(&Keys::one(*key)));
         // Older versions stored the moments of half-precision parameters in half precision.
-        let converting = TypeId::of::<T>() != TypeId::of::<W>();
-        match self.file.get(name) {
+        let converting = self.converting || TypeId::of::<T>() != TypeId::of::<W>();
+        match self.file.get(name).map(|entry| entry.renaming(self.renamed)) {
+            // Which axes a factored moment of a parameter lacks depends on that setting alone.
+            Ok(entry) if self.is_factor() && entry.sizes().len() != axes.sizes.len() => {
+                vec_of(Fault::Unreadable {
+                    name: name.to_string(),
+                    why: "it is factored over other dims: it comes from an optimizer with another \
+                          `min_dim_size_to_factor`, or of a parameter with other axes"
+                        .to_string(),
+                })
+            }
             Ok(entry) => {
-                let (elements, order, _) = read::<W>(name, &entry, (&set, &axes.sizes), converting)?;
+                let wanted = (&set, &axes.sizes[..]);
+                let (elements, order, _) = read::<W>(name, &entry, wanted, converting, self.remedy)?;
                 Ok(Some(StateTensor::in_order(axes.clone(), &order, elements)))
             }
             Err(FileError::Missing { .. }) if self.kind == StateKind::Master => Ok(None),

@@ -6,12 +6,13 @@ use crate::expr::evaluate::evaluate_for;
 use crate::file::Stored;
 use crate::file::load::Fault;
 use crate::file::safetensors::SafetensorsWriter;
-use crate::file::{Entry, FileError};
+use crate::file::{Entry, FileError, shortened};
 use crate::grad::parameters::{Path, Visitor, Walk};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::training::checkpoint::below;
 use crate::training::checkpoint::file::File;
+use crate::training::optim::state_tensor::copied_in_order_of_axes;
 use crate::types::rank::Rank;
 use crate::types::set::{DimKey, Dims, Keys};
 use alloc::string::{String, ToString};
@@ -120,6 +121,18 @@ impl Visitor<0, 1> for Writing<'_> {
         let what = format!("`{name}` has elements of type `{}`, which no file can store", type_name::<T>());
         Err(FileError::Unwritable { what })
     }
+
+    fn optimizer(&mut self, path: &Path) -> Result<(), FileError> {
+        let name = below(self.name, &path.to_string());
+        let what = match (&name[..], path.segments().is_empty()) {
+            ("", _) => "the value is an optimizer: write `put_optimizer(\"optimizer\", ..)`".to_string(),
+            (_, true) => format!("`{name}` is an optimizer: write `put_optimizer(\"{name}\", ..)`"),
+            (_, false) => format!(
+                "`{name}` is an optimizer: write `put_optimizer(\"{name}\", ..)`, and put the other parts one by one"
+            ),
+        };
+        Err(FileError::Unwritable { what })
+    }
 }
 
 /// The elements rounded to type `H`, if they are of type `f32` or `f64`.
@@ -139,6 +152,10 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) name: &'r str,
     /// Whether floats may be converted to another float type.
     pub(super) converting: bool,
+    /// Old names of dims in the file, with the new ones.
+    pub(super) renamed: &'r [(String, &'static str)],
+    /// The old and the new name of a dim that may have been renamed, too.
+    pub(super) remedy: Option<[String; 2]>,
     /// The names of the value's tensors that the file has.
     pub(super) taken: BTreeSet<String>,
     pub(super) faults: Vec<Fault>,
@@ -155,13 +172,20 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     ) -> Result<Named<T, S, R>, DimError> {
         let name = below(self.name, &path.to_string());
         let shape = tensor.unified_shape()?;
-        let found = match self.file.get(&name) {
+        let entry = self.file.get(&name).map(|entry| entry.renaming(self.renamed));
+        let found: Result<Named<T, S, R>, Vec<Fault>> = match entry {
             Ok(entry) => {
                 self.taken.insert(name.clone());
-                let read = read::<T>(&name, &entry, (S::KEYS, shape.sizes()), self.converting);
-                read.map(|(elements, order, sizes)| {
-                    Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None))
-                })
+                let wanted = (S::KEYS, shape.sizes());
+                match read::<T>(&name, &entry, wanted, self.converting, &mut self.remedy) {
+                    Ok((elements, order, sizes)) => {
+                        // The rounding of norms depends on the order in memory.
+                        let own = tensor.expr.order_in_memory();
+                        let (elements, sizes) = reordered(elements, (&order, &sizes), &own);
+                        Ok(Named::from_expr(Evaluated::in_order(elements, &own, &sizes).with_origin(None)))
+                    }
+                    Err(faults) => Err(faults),
+                }
             }
             Err(FileError::Missing { .. }) => vec_of(missing::<T>(name, S::KEYS.as_slice(), shape.sizes())),
             Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name }),
@@ -171,6 +195,17 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
             tensor.clone()
         }))
     }
+}
+
+/// Elements that are contiguous in the order `from`, with sizes in this order, in the order `to`.
+fn reordered<T: Element>(elements: Vec<T>, (from, sizes): (&Order, &Sizes), to: &Order) -> (Vec<T>, Sizes) {
+    if from == to {
+        return (elements, sizes.clone());
+    }
+    let place = |at: usize, order: &Order| order.iter().position(|&own| own == at).expect("the same axes");
+    let sizes: Sizes = to.iter().map(|at| sizes[place(*at, from)]).collect();
+    let from: Order = from.iter().map(|at| place(*at, to)).collect();
+    (copied_in_order_of_axes(&elements, &sizes, &from), sizes)
 }
 
 /// The axes of a tensor with these dims and sizes, for messages.
@@ -190,17 +225,41 @@ pub(super) fn positional_axes(name: &str) -> FileError {
     FileError::Unwritable { what: format!("`{name}` has positional axes: give each of them a dim") }
 }
 
+/// The names, without primes, of the dim that the entry has in place of another, and of this other
+/// dim, if all axes would fit after a renaming.
+fn renamed(entry: &Entry<'_>, keys: &[DimKey]) -> Option<[String; 2]> {
+    fn unprimed(name: &str) -> &str {
+        name.trim_end_matches('\'')
+    }
+    let names = entry.names()?;
+    let old = unprimed(names.iter().copied().find(|name| keys.iter().all(|key| key.name != *name))?);
+    let new = unprimed(keys.iter().find(|key| !names.contains(&key.name))?.name);
+    let after: Vec<String> = names
+        .iter()
+        .map(|&name| match name.strip_prefix(old) {
+            Some(primes) if unprimed(primes).is_empty() => format!("{new}{primes}"),
+            _ => name.to_string(),
+        })
+        .collect();
+    let fits = after.len() == keys.len() && keys.iter().all(|key| after.iter().any(|name| name == key.name));
+    // The message has the name as a string of Rust.
+    let is_plain = shortened(old) == old && !old.contains('"');
+    (fits && is_plain).then(|| [old.to_string(), new.to_string()])
+}
+
 pub(super) fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
     Err(vec![fault])
 }
 
 /// The elements of an entry, which must have these dims and sizes. Also returns the numbers of the
-/// dims, the outermost in memory first, and their sizes in this order.
+/// dims, the outermost in memory first, and their sizes in this order. If the entry has one dim in
+/// place of another, `remedy` gets their names, unless it has some.
 pub(super) fn read<T: Element>(
     name: &str,
     entry: &Entry<'_>,
     (set, sizes): (&Keys, &[usize]),
     converting: bool,
+    remedy: &mut Option<[String; 2]>,
 ) -> Result<(Vec<T>, Order, Sizes), Vec<Fault>> {
     let keys = set.as_slice();
     let name = || name.to_string();
@@ -209,6 +268,9 @@ pub(super) fn read<T: Element>(
         None => (entry.sizes().len() == keys.len()).then(|| (0..keys.len()).collect()),
     };
     let Some(order) = order.filter(|_| sizes.len() == keys.len()) else {
+        if remedy.is_none() && sizes.len() == keys.len() {
+            *remedy = renamed(entry, keys);
+        }
         return vec_of(Fault::Axes {
             name: name(),
             expected: axes_of(keys, sizes),

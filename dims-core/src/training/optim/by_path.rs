@@ -57,6 +57,12 @@ impl MomentLayout {
         MomentLayout { count, factored: Some(least) }
     }
 
+    /// Whether this moment is a factor over some axes, if the parameter is large enough.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn can_factor(&self, moment: usize) -> bool {
+        self.factored.is_some() && moment < 2
+    }
+
     fn axes(&self, moment: usize, parameter: &StateAxes) -> StateAxes {
         let Some(least) = self.factored.filter(|_| moment < 2) else { return parameter.clone() };
         match (factored_axes(&parameter.sizes, least), moment) {

@@ -7,7 +7,7 @@ use super::scalars::{StepScalars, StepsTaken, by_tensors, one};
 use super::settings::{limit, up_to_1};
 use super::state_tensor::lying_otherwise;
 use super::unchanged::Unchanged;
-use super::update::{Copied, ElementStep, UpdateNames, WithScalars, compiled, update};
+use super::update::{Copied, ElementStep, UpdateNames, WithScalars, compiled, outside, update};
 use crate::error::{DimError, unwrap};
 use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
@@ -39,13 +39,14 @@ pub fn try_global_norm<P: Parameters>(of: &P) -> Result<Named<f64, ()>, DimError
     if let Some(norm) = recorded_norm(of)? {
         return Ok(norm);
     }
-    norm_of(of).map(one)
+    norm_of(of, "global_norm").map(one)
 }
 
-fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
-    let mut squares = SquaredNorm(0.0);
+/// `operation` is the name for errors.
+fn norm_of<P: Parameters>(of: &P, operation: &'static str) -> Result<f64, DimError> {
+    let mut squares = SquaredNorm { sum: 0.0, operation };
     P::visit([], [of], &mut Path::new(), &mut squares)?;
-    Ok(Quantity::sqrt(squares.0))
+    Ok(Quantity::sqrt(squares.sum))
 }
 
 /// Multiplies the gradient by `min(1, most / norm)`, where `norm` is its [`global_norm`], and
@@ -81,7 +82,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(
         update(&mut scale, gradient, [], alone("clip_by_global_norm"), None, &Unchanged::default())?;
         return Ok(norm);
     }
-    let norm = norm_of(gradient)?;
+    let norm = norm_of(gradient, "clip_by_global_norm").map_err(outside)?;
     let factor = factor_within(norm, most);
     // A product with 1 is the same number.
     if factor != 1.0 {
@@ -167,8 +168,10 @@ impl<P: Parameters> Accumulator<P> {
     /// # Panics
     ///
     /// If the number depends on inputs of a recorded function.
+    #[track_caller]
     pub fn count(&self) -> u64 {
-        self.count.get()
+        self.count
+            .read_by("count", "it returns a number; count the gradients outside of the recorded function")
     }
 
     /// Adds a gradient.
@@ -445,7 +448,10 @@ pub mod programs {
 }
 
 /// The sum of the squares of all learned elements.
-struct SquaredNorm(f64);
+struct SquaredNorm {
+    sum: f64,
+    operation: &'static str,
+}
 
 impl Visitor<0, 1> for SquaredNorm {
     type Error = DimError;
@@ -461,7 +467,7 @@ impl Visitor<0, 1> for SquaredNorm {
         }
         let copy = lying_otherwise(tensor, &tensor.expr.order_in_memory())?;
         let elements = copy.as_ref().unwrap_or(tensor).expr.all();
-        check_taken(elements, "global_norm")?;
+        check_taken(elements, self.operation)?;
         let mut sum = slice_as::<T, f32>(elements).map(squares);
         sum = sum.or_else(|| slice_as::<T, f64>(elements).map(squares));
         #[cfg(feature = "half")]
@@ -469,7 +475,7 @@ impl Visitor<0, 1> for SquaredNorm {
             sum = sum.or_else(|| slice_as::<T, half::f16>(elements).map(squares));
             sum = sum.or_else(|| slice_as::<T, half::bf16>(elements).map(squares));
         }
-        self.0 += sum.take().expect("a float is one of these types");
+        self.sum += sum.take().expect("a float is one of these types");
         Ok(())
     }
 }

@@ -227,20 +227,24 @@ impl ParameterGroups {
         own.fold(GroupSettings::default(), |settings, (_, later)| later.or(settings))
     }
 
-    /// Checks the settings for the next step. Learning rates are only checked if `steps`, the
-    /// number of steps taken, is known.
+    /// Checks the settings for the next step, or the learning rates of all steps if `steps`, the
+    /// number of steps taken, is not known.
     pub(super) fn check(&self, optimizer: &str, steps: Option<u64>) -> Result<(), DimError> {
         for (members, settings) in &self.0 {
-            let rate = settings.rate.zip(steps).map(|(rate, steps)| rate.at(steps));
+            let rate = settings.rate.map(|rate| steps.map_or_else(|| rate.worst(), |steps| rate.at(steps)));
+            let is = match settings.rate {
+                Some(rate) if steps.is_none() && rate.begins_in_range() => "reaches",
+                _ => "is",
+            };
             let all = [
-                ("learning rate", rate),
-                ("rate factor", settings.rate_factor),
-                ("weight decay", settings.weight_decay),
+                ("learning rate", is, rate),
+                ("rate factor", "is", settings.rate_factor),
+                ("weight decay", "is", settings.weight_decay),
             ];
-            for (setting, value) in all {
+            for (setting, is, value) in all {
                 if let Some(value) = value.filter(|&value| !is_at_least_0(value)) {
                     let what =
-                        format!("the {setting} of {members} of `{optimizer}` is {value}: {AT_LEAST_0}");
+                        format!("the {setting} of {members} of `{optimizer}` {is} {value}: {AT_LEAST_0}");
                     return Err(error(what));
                 }
             }

@@ -140,12 +140,12 @@ pub trait Optimizer<P: Parameters> {
     ///
     /// If a setting is out of range, such as the learning rate of this step; if the parameters and
     /// the gradient differ in the length of a `Vec`, in whether an `Option` is `None`, or in the
-    /// size of an axis; if the state of a parameter does not fit it; if a frozen name or the
-    /// pattern of a group matches no parameter; if an outer gradient is being taken through a
-    /// parameter that is not frozen, or through its gradient or state, because a step in place has
-    /// no derivative; or if the state or a copy of elements does not fit into memory. On an error,
-    /// no parameter is changed, unless the error is that a copy of elements does not fit into
-    /// memory.
+    /// size of an axis; if the state of a parameter does not fit it; if a name of `freeze` or
+    /// `unfreeze`, or the pattern of a group, matches no parameter; if an outer gradient is being
+    /// taken through a parameter that is not frozen, or through its gradient or state, because a
+    /// step in place has no derivative; or if the state or a copy of elements does not fit into
+    /// memory. On an error, no parameter is changed, unless the error is that a copy of elements
+    /// does not fit into memory.
     #[panicking_twin(but = "invalid settings and sizes that do not match are errors")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
@@ -222,7 +222,8 @@ pub trait Optimizer<P: Parameters> {
     /// If the number of steps depends on inputs of a recorded function.
     #[track_caller]
     fn rate(&self) -> f64 {
-        self.state().schedule.at(self.steps())
+        let why = "it returns a number; `optimizer.state().rate()` is the rate as a tensor";
+        self.state().schedule.at(self.state().steps.read_by("rate", why))
     }
 
     /// Sets the learning rate of later steps: a number, or a [`Schedule`], which counts all steps
@@ -359,7 +360,10 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().freeze(name);
     }
 
-    /// Unfreezes parameters, by the name under which they were frozen.
+    /// Unfreezes the parameter with this name, or all parameters in the part with this name. `*` is
+    /// as in [`freeze`](Optimizer::freeze). For each parameter, the last call that matches it
+    /// counts: after `freeze("*")` and `unfreeze("head")`, only the part `head` is learned. If no
+    /// parameter matches, and others are still frozen, each step is an error.
     fn unfreeze(&mut self, name: &str)
     where
         Self: Sized,

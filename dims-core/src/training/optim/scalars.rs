@@ -1,8 +1,11 @@
 //! The scalars of an optimizer step as tensors without dims: counts, norms, rates.
 
-use crate::error::unwrap;
+#[cfg(feature = "std")]
+use crate::error::fail;
 use crate::execute::reduce::Reductions;
-use crate::expr::step::{check_buffer_unrecorded, is_recorded};
+use crate::expr::step::is_recorded;
+#[cfg(feature = "std")]
+use crate::expr::step::unrecordable;
 use crate::operators::elementwise::{Elementwise, select};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -59,7 +62,21 @@ impl StepsTaken {
     /// If the count is recorded.
     #[track_caller]
     pub(super) fn get(&self) -> u64 {
-        unwrap(check_buffer_unrecorded(self.0.expr.buffer(), "steps"));
+        self.read_by(
+            "steps",
+            "it returns a number; `optimizer.state().step_count()` is the count as a tensor",
+        )
+    }
+
+    /// Like [`get`](StepsTaken::get), for a method of this name. `why` says why it cannot be
+    /// recorded, and what to write instead.
+    #[track_caller]
+    pub(super) fn read_by(&self, method: &'static str, why: &'static str) -> u64 {
+        #[cfg(feature = "std")]
+        if self.is_recorded() {
+            fail(&unrecordable(method, why));
+        }
+        let _ = (method, why);
         self.0.expr.all()[0]
     }
 

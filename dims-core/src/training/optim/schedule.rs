@@ -1,6 +1,7 @@
 //! Learning rate schedules.
 
 use super::scalars::by_tensors;
+use super::settings::is_at_least_0;
 use crate::tensors::named::Named;
 use core::f64::consts::PI;
 use kernels::map::formula::Quantity;
@@ -8,7 +9,10 @@ use kernels::map::formula::Quantity;
 /// The learning rate of each step. Steps are counted from 0. An `f64` or an `i32` converts to a
 /// constant schedule.
 ///
-/// A step with a rate that is negative, infinite or NaN is an error.
+/// A step with a rate that is negative, infinite or NaN is an error. A recorded program does not
+/// check its rates, so recording a step is an error if the schedule has such a rate at any step.
+/// (Only powers of the `factor` of [`step`](Schedule::step) above 1 are not found when they become
+/// infinite, or NaN for a rate of 0.)
 ///
 /// ```
 /// use typed_dims::optim::Schedule;
@@ -170,6 +174,23 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
+    /// A rate that is out of range, if the schedule has one, and otherwise any rate. Powers of the
+    /// factor of `step` are not checked for being infinite.
+    pub(super) fn worst(&self) -> f64 {
+        let extremes = self.shape.extremes();
+        let after: &[u64] = match self.shape {
+            ScheduleShape::MultiStep { after, .. } => after,
+            _ => &[],
+        };
+        let after = after.iter().map(|&step| self.shape.of_step(step as f64));
+        extremes.into_iter().chain(after).rfind(|&rate| !is_at_least_0(rate)).unwrap_or(extremes[2])
+    }
+
+    /// Whether the first rate is in range.
+    pub(super) fn begins_in_range(&self) -> bool {
+        is_at_least_0(self.at(0))
+    }
+
     /// Like [`at`](Schedule::at), computed by tensor operations from a step that is a tensor.
     ///
     /// ```
@@ -199,6 +220,22 @@ impl Schedule {
 }
 
 impl ScheduleShape {
+    /// Rates between which all others are, except for powers of a factor. Of several steps, only the
+    /// first rate.
+    fn extremes(&self) -> [f64; 3] {
+        let until = |steps: u64| [0, steps.saturating_sub(1), steps].map(|step| self.of_step(step as f64));
+        match *self {
+            ScheduleShape::Constant { .. } | ScheduleShape::MultiStep { .. } => until(0),
+            ScheduleShape::Cosine { steps, .. }
+            | ScheduleShape::Polynomial { steps, .. }
+            | ScheduleShape::OneCycle { steps, .. } => until(steps),
+            // Each period ends closer to the last rate than the one before.
+            ScheduleShape::Restarts { last, longer: 2.., .. } => [self.of_step(0.0), last, last],
+            ScheduleShape::Restarts { steps, .. } => until(steps - 1),
+            ScheduleShape::Step { every, .. } => until(every),
+        }
+    }
+
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         let number = |value: f64| step.constant(value);
         match *self {

@@ -2,9 +2,9 @@
 
 use super::Schedule;
 use super::by_path::{ByPath, MomentLayout, ParameterState};
-use super::groups::{GroupSettings, Members};
+use super::groups::{GroupSettings, Members, is_in};
 use super::scalars::StepsTaken;
-use super::unchanged::Unchanged;
+use super::unchanged::{FreezeCall, Unchanged};
 use super::update::{ElementStep, WITH_GRADIENT, prepare, update};
 use crate::error::DimError;
 #[cfg(feature = "safetensors")]
@@ -12,6 +12,7 @@ use crate::expr::step::check_taken;
 use crate::grad::Parameters;
 use crate::tensors::named::Named;
 use alloc::borrow::ToOwned;
+#[cfg(feature = "safetensors")]
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -37,7 +38,7 @@ use core::marker::PhantomData;
 pub struct State<P> {
     pub(super) steps: StepsTaken,
     pub(super) schedule: Schedule,
-    pub(super) frozen: Vec<String>,
+    pub(super) frozen: Vec<FreezeCall>,
     pub(super) by_path: ByPath,
     pub(super) marker: PhantomData<fn() -> P>,
 }
@@ -190,12 +191,28 @@ impl<P: Parameters> State<P> {
     }
 
     pub(super) fn freeze(&mut self, name: &str) {
-        if !self.frozen.iter().any(|frozen| frozen == name) {
-            self.frozen.push(name.to_owned());
+        let mut last = self.frozen.iter().rev().take_while(|call| call.freezes);
+        if !last.any(|call| call.name == name) {
+            self.frozen.retain(|call| call.name != name);
+            self.frozen.push(FreezeCall { name: name.to_owned(), freezes: true, must_match: true });
         }
     }
 
     pub(super) fn unfreeze(&mut self, name: &str) {
-        self.frozen.retain(|frozen| frozen != name);
+        // If this reverts a call, such as `freeze` with a misspelled name, there need be no
+        // parameter.
+        let mut must_match = true;
+        self.frozen.retain(|call| {
+            // `*.bias` also matches `bias`.
+            let top = call.name.strip_prefix("*.");
+            let is_kept = !is_in(name, &call.name) || top.is_some_and(|top| !is_in(name, top));
+            must_match &= is_kept || !call.freezes && call.must_match;
+            is_kept
+        });
+        if self.frozen.iter().any(|call| call.freezes) {
+            self.frozen.push(FreezeCall { name: name.to_owned(), freezes: false, must_match });
+        } else {
+            self.frozen.clear();
+        }
     }
 }

@@ -439,7 +439,7 @@ fn in_order_of_axes<W: StateElem>(
     Ok(copied_in_order_of_axes(data, sizes, order).into())
 }
 
-fn copied_in_order_of_axes<W: Copy>(data: &[W], sizes: &[usize], order: &[usize]) -> Vec<W> {
+pub(crate) fn copied_in_order_of_axes<W: Copy>(data: &[W], sizes: &[usize], order: &[usize]) -> Vec<W> {
     let mut strides: AxisNumbers = SmallVec::from_elem(0, sizes.len());
     let mut step = 1;
     for &at in order.iter().rev() {

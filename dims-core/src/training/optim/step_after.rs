@@ -3,7 +3,7 @@
 use super::State;
 use super::groups::GroupSettings;
 use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
-use super::settings::{Decaying, at_least_0};
+use super::settings::{AT_LEAST_0, Decaying, at_least_0, error, is_at_least_0};
 use super::update::{Compiled, ElementStep, OfStep};
 use crate::error::DimError;
 use crate::execute::reduce::Reductions;
@@ -31,18 +31,23 @@ enum TakenBefore {
 }
 
 impl<C: Decaying, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer of this name. Returns an error if the learning rate or a
-    /// setting of a group is out of range. The learning rates of groups are not checked if the
-    /// number of steps is recorded.
+    /// The next step of the optimizer of this name. Returns an error if a learning rate or a
+    /// setting of a group is out of range. If the number of steps is recorded, the rates of all
+    /// steps are checked.
     pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
-            let rate = state.rate();
-            (rate.expr.all()[0], TakenBefore::Tensors(rate, state.step_count().clone()))
+            (state.schedule.worst(), TakenBefore::Tensors(state.rate(), state.step_count().clone()))
         } else {
             let steps = state.steps.get();
             let rate = state.schedule.at(steps);
             (rate, TakenBefore::Numbers(rate, steps))
         };
+        let is_recorded = matches!(after, TakenBefore::Tensors(..));
+        if is_recorded && !is_at_least_0(rate) && state.schedule.begins_in_range() {
+            let what =
+                format!("`{name}` with a schedule that reaches the learning rate {rate}: {AT_LEAST_0}");
+            return Err(error(what));
+        }
         at_least_0(name, "learning rate", rate)?;
         let steps = if let TakenBefore::Numbers(_, steps) = after { Some(steps) } else { None };
         state.by_path.groups().check(name, steps)?;

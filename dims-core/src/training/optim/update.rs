@@ -4,8 +4,8 @@ use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::{GroupSettings, is_in, listed};
 use super::scalars::{StepScalars, StepsTaken};
 use super::state_tensor::{StateElem, StateTensor, lying_otherwise};
-use super::unchanged::Unchanged;
-use crate::error::DimError;
+use super::unchanged::{FreezeCall, Unchanged};
+use crate::error::{DimError, OUTSIDE};
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::{check_taken, is_heard, is_recorded};
 use crate::grad::Parameters;
@@ -107,9 +107,9 @@ impl StepPrograms {
 
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
-/// fit, a frozen name or the pattern of a group matches no parameter, or the change of a tensor
-/// would lose a gradient, this returns an error and changes no tensor. For errors, `names` has the
-/// names of the operation, of the changed value and of those in `read`.
+/// fit, a name of `freeze` or the pattern of a group matches no parameter, or the change of a
+/// tensor would lose a gradient, this returns an error and changes no tensor. For errors, `names`
+/// has the names of the operation, of the changed value and of those in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -135,7 +135,7 @@ pub(super) type UpdateNames = (&'static str, Sides);
 pub(super) const WITH_GRADIENT: UpdateNames = ("step", ["the parameters", "the gradient"]);
 
 /// Checks that values have the same structure and sizes, that a step in place loses no gradient of
-/// them or of the state, and that each frozen name matches a parameter.
+/// them or of the state, and that each name of `freeze` matches a parameter.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
@@ -153,10 +153,11 @@ pub(super) fn check_parameters<P: Parameters, const N: usize>(
         return Ok(());
     }
     let names = parameters.names();
-    match frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
-        Some(name) => {
-            let names = listed(&names);
-            let what = format!("cannot freeze `{name}`: no parameter has this name; the names are {names}");
+    let has_none = |call: &&FreezeCall| call.must_match && !names.iter().any(|name| is_in(&call.name, name));
+    match frozen.iter().find(has_none) {
+        Some(FreezeCall { name, freezes, .. }) => {
+            let (method, names) = (if *freezes { "freeze" } else { "unfreeze" }, listed(&names));
+            let what = format!("cannot {method} `{name}`: no parameter has this name; the names are {names}");
             Err(DimError::Shape { what })
         }
         None => Ok(()),
@@ -238,12 +239,24 @@ impl Visitor<0, 2> for OperandCheck<'_> {
         {
             return Ok(());
         }
-        read.iter().try_for_each(|tensor| check_taken(tensor.expr.all(), operation))?;
-        state.try_for_each(|tensor| tensor.check_taken(operation))
+        read.iter()
+            .try_for_each(|tensor| check_taken(tensor.expr.all(), operation))
+            .and_then(|()| state.try_for_each(|tensor| tensor.check_taken(operation)))
+            .map_err(outside)
     }
 
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
         what.between(self.names.1, path)
+    }
+}
+
+/// Says that an operation belongs outside of the function whose gradient is taken.
+pub(super) fn outside(error: DimError) -> DimError {
+    match error {
+        DimError::NoDerivative { operation, origin, parameters } => {
+            DimError::NoOwnDerivative { operation, remedy: OUTSIDE, origin, parameters }
+        }
+        error => error,
     }
 }
 

@@ -252,6 +252,7 @@ macro_rules! optimizers {
                 path: &mut Path,
                 visit: &mut V,
             ) -> Result<(), V::Error> {
+                visit.optimizer(path)?;
                 let changed = each_part_mut(&mut changed, |own| &mut own.state);
                 Parameters::visit(changed, each_part(read, |own| &own.state), path, visit)
             }

@@ -62,7 +62,7 @@ pub trait Dims {
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
     note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
-    note = "a generic dim needs `D: AnyDim`; if the dim `Next` comes after it, `D: AnyDim + Before<Next>`; if `First` comes before it, `where First: Before<D>`"
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
 )]
 pub trait SetOf {
     #[doc(hidden)]
@@ -87,7 +87,7 @@ type Repetition<D> = <<D as Sortable>::Sorted as SortedOnce>::Twice;
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
     note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
-    note = "a generic dim needs `D: AnyDim`; if the dim `Next` comes after it, `D: AnyDim + Before<Next>`; if `First` comes before it, `where First: Before<D>`"
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
 )]
 pub trait Sortable {
     #[doc(hidden)]
@@ -122,7 +122,7 @@ where
 /// The condition that sorting the dims `S` leaves them as they are.
 #[diagnostic::on_unimplemented(
     message = "the dims `{S}` are not in order of declaration: `{Self}`",
-    label = "expected each dim once, in order of declaration, as in `Tensor<_, {S}>`"
+    label = "write them in the order in which `dims!` declares them: `{Self}`"
 )]
 pub trait SortedFrom<S> {
     #[doc(hidden)]

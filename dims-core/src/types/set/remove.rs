@@ -44,9 +44,10 @@ where
 /// `Others` is not used, but while it is not inferred, rustc does not suggest this trait as a bound
 /// of the user's function.
 #[diagnostic::on_unimplemented(
-    message = "a tensor with any dims `{Self}` may lack `{D}`",
-    label = "the signature does not say that the tensor has this dim",
-    note = "name it in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
+    message = "rustc cannot find `{D}` among the dims `{Self}`",
+    label = "the signature does not name this dim, or does not state the order of a generic dim",
+    note = "name it in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`",
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
 )]
 pub trait Loses<D, L, Others>: Dims {
     #[doc(hidden)]
@@ -81,7 +82,15 @@ pub type Twice<S, L> = <RemovalOf<S, L> as Removal>::Twice;
 /// The set `S` without the brands `L`.
 pub type Left<S, L> = <<RemovalOf<S, L> as Removal>::Left as List>::Tuple;
 
+/// The list of the set `S` without the brand `D`.
+pub(crate) type ListWithout<S, D> = <<<S as Dims>::List as Remove<D>>::Out as Removal>::Left;
+
 /// Removes one brand from a sorted list.
+#[diagnostic::on_unimplemented(
+    message = "the order of `{D}` among the dims of this tensor is not known",
+    label = "a set or a dim here is generic, and lacks a bound",
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
+)]
 pub trait Remove<D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -194,9 +203,10 @@ where
 /// Removes each brand of the list `L` from a sorted list. `S` is the set before anything was
 /// removed.
 #[diagnostic::on_unimplemented(
-    message = "a tensor with any dims `{S}` may lack the dims `{L}`",
-    label = "the signature does not say that the tensor has these dims",
-    note = "name it in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
+    message = "rustc cannot find the dims `{L}` among the dims `{S}`",
+    label = "the signature does not name these dims, or does not state the order of a generic dim",
+    note = "name them in the signature, with `Rest` for the other dims: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`",
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
 )]
 pub trait RemoveAll<L, S> {
     #[doc(hidden)]

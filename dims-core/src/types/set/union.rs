@@ -14,6 +14,7 @@ use crate::types::dim::DimList;
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` and `{O}` cannot be united",
     label = "they have two different `Rest<..>`, or a set or a dim here is generic and lacks a bound",
+    note = "a set of one dim needs a comma: `(Batch,)`",
     note = "to combine tensors over any set `S`, write `S: Union<S, Out = S>`; a generic dim `D` needs `D: AnyDim`, with `Before` and `After`",
     note = "in a nested closure, pass captured tensors as arguments: `batched(m, (x, y), |(x, y)| ..)`",
     note = "two dims of one name, declared at the same position of the same file, cannot be told apart: rename one of them"

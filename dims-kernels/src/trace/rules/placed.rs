@@ -3,6 +3,7 @@
 use super::{NodeParts, pull_backs};
 use crate::error::Error;
 use crate::loops::nest::Odometer;
+use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::ProgramOutput;
@@ -23,19 +24,23 @@ pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     if !parts.iter().any(|part| part.field.is_recorded()) {
         return (NodeStep::Parts(parts), data.len());
     }
-    (placed_around(parts, data.to_vec()), data.len())
+    (placed_around(parts, data.to_vec(), data.len()), data.len())
 }
 
-/// The step of a recorded result: these elements, overwritten by parts.
-pub fn placed_around<T: Element>(parts: Vec<Part>, around: Vec<T>) -> NodeStep {
+/// The step of a recorded result of `len` elements: these elements, or copies of a single one,
+/// overwritten by parts.
+pub fn placed_around<T: Element>(parts: Vec<Part>, around: Vec<T>, len: usize) -> NodeStep {
     let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-    NodeStep::Rule(Box::new(Placed { parts, around: Buffer::from(around).held(), dtype }))
+    NodeStep::Rule(Box::new(Placed { parts, around: Buffer::from(around).held(), len, dtype }))
 }
 
 /// Elements, some of which are computed by parts.
 pub(in crate::trace) struct Placed {
     pub(in crate::trace) parts: Vec<Part>,
+    /// All elements, or a single one if the elements around the parts are equal.
     pub(in crate::trace) around: Arc<dyn Held>,
+    /// The number of elements of the result.
+    pub(in crate::trace) len: usize,
     pub(in crate::trace) dtype: DType,
 }
 
@@ -77,7 +82,14 @@ impl Placed {
 
     fn written<T: ProgramOutput>(&self, operands: &[Field]) -> Result<Arc<dyn Held>, Error> {
         let around = Buffer::<T>::of_held(&self.around).expect("the elements are of this type");
-        let mut data = around.to_vec();
+        let mut data = match around[..] {
+            [single] => {
+                let mut data = reserve(self.len)?;
+                data.resize(self.len, single);
+                data
+            }
+            _ => around.to_vec(),
+        };
         for (field, Part { place, .. }) in operands.iter().zip(&self.parts) {
             write(&mut data, field, place)?;
         }

@@ -222,7 +222,8 @@ pub enum SavedRule {
     },
     Placed {
         parts: Vec<SavedPart>,
-        /// The number of a constant.
+        /// The number of a constant: all elements, or a single one if those around the parts are
+        /// equal.
         around: usize,
         dtype: DType,
     },

@@ -3,6 +3,7 @@
 
 use super::SavedRecording;
 use super::numbers::{HasNumbers, Numeral};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const ROUNDS: usize = 4;
 
 /// A number of a recording, for some sizes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RecordedNumber {
     Integer(i128),
     Float(u64),
@@ -21,19 +22,27 @@ enum RecordedNumber {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 enum SizeFormula {
-    /// `factor x product of powers of sizes + offset`, an integer or a float, times other factors.
-    Product { powers: Vec<u32>, factor: i64, offset: i64, others: Vec<ScaledSize> },
-    /// Two terms `factor x product of powers of sizes`, added to `offset`.
-    Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
-    /// A float: `factor / over x product of powers of sizes`, or `factor / (over x product)`.
+    /// An integer or a float.
+    Whole(WholeFormula),
+    /// A float: `factor / over x whole number`, or `factor / (over x whole number)`.
     Share {
-        powers: Vec<u32>,
+        whole: WholeFormula,
         /// The bits of an `f64`.
         factor: u64,
         over: i64,
         divides: bool,
         is_single: bool,
     },
+}
+
+/// The dependence of a whole number on the open sizes.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+enum WholeFormula {
+    /// `factor x product of powers of sizes + offset`, times other factors.
+    Product { powers: Vec<u32>, factor: i64, offset: i64, others: Vec<ScaledSize> },
+    /// Two terms `factor x product of powers of sizes`, added to `offset`.
+    Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
 }
 
 /// `factor x size + offset`, for the open size at this position.
@@ -65,6 +74,23 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
+/// The sizes of the open dims, and their products with the exponents, sorted by degree.
+struct RecordedSizes<'s> {
+    sizes: &'s OpenSizes,
+    products: Vec<(Vec<u32>, [i128; ROUNDS])>,
+}
+
+impl<'s> RecordedSizes<'s> {
+    fn new(sizes: &'s OpenSizes) -> Self {
+        let of_powers = |powers: Vec<u32>| {
+            let [a, b, c, d] = sizes.each_ref().map(|own| product(own, &powers));
+            Some((powers, [a?, b?, c?, d?]))
+        };
+        let products = all_powers(sizes[0].len()).into_iter().filter_map(of_powers).collect();
+        RecordedSizes { sizes, products }
+    }
+}
+
 /// The rounds differ in something that has no formula: the step at this position or, if `None`, the
 /// inputs, constants, tables, outputs or number of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,61 +115,45 @@ impl RecordedNumber {
     }
 }
 
-impl SizeFormula {
-    /// The formula of a number with these values.
-    fn of(values: Rounds, sizes: &OpenSizes) -> Option<Self> {
-        let integers = values.map(|own| match own {
-            RecordedNumber::Integer(value) => Some(value),
-            RecordedNumber::Float(_) => None,
-        });
-        match integers {
-            [Some(a), Some(b), Some(c), Some(d)] => SizeFormula::of_integers([a, b, c, d], sizes),
-            _ => SizeFormula::of_floats(
-                values.map(|own| match own {
-                    RecordedNumber::Float(bits) => f64::from_bits(bits),
-                    RecordedNumber::Integer(_) => f64::NAN,
-                }),
-                sizes,
-            ),
-        }
+impl WholeFormula {
+    /// The formula of a whole number with these values.
+    fn of(values: [i128; ROUNDS], sizes: &RecordedSizes<'_>) -> Option<Self> {
+        WholeFormula::of_product(values, sizes)
+            .or_else(|| WholeFormula::of_sum(values, sizes))
+            .or_else(|| WholeFormula::of_factors(values, sizes, MOST_POWERS - 1))
     }
 
-    fn of_integers(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
-        SizeFormula::of_product(values, sizes)
-            .or_else(|| SizeFormula::of_sum(values, sizes))
-            .or_else(|| SizeFormula::of_factors(values, sizes, MOST_POWERS - 1))
+    /// A product of sizes.
+    fn of_powers(powers: &[u32]) -> Self {
+        WholeFormula::Product { powers: powers.to_vec(), factor: 1, offset: 0, others: Vec::new() }
     }
 
     /// A product of sizes, times a factor, plus an offset.
-    fn of_product(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
-        for powers in all_powers(sizes[0].len()) {
-            let product = sizes.each_ref().map(|own| product(own, &powers));
-            let [Some(first), Some(second), ..] = product else { continue };
-            let (rise, run) = (values[1] - values[0], second - first);
+    fn of_product(values: [i128; ROUNDS], sizes: &RecordedSizes<'_>) -> Option<Self> {
+        for (powers, product) in &sizes.products {
+            let (rise, run) = (values[1] - values[0], product[1] - product[0]);
             if run == 0 || rise % run != 0 {
                 continue;
             }
             let factor = rise / run;
-            let offset = values[0] - factor * first;
-            if (0..ROUNDS)
-                .all(|round| product[round].is_some_and(|own| factor * own + offset == values[round]))
-            {
+            let offset = values[0] - factor * product[0];
+            if (0..ROUNDS).all(|round| factor * product[round] + offset == values[round]) {
                 let (factor, offset) = (i64::try_from(factor).ok()?, i64::try_from(offset).ok()?);
-                return Some(SizeFormula::Product { powers, factor, offset, others: Vec::new() });
+                return Some(WholeFormula::Product {
+                    powers: powers.clone(),
+                    factor,
+                    offset,
+                    others: Vec::new(),
+                });
             }
         }
         None
     }
 
     /// A sum of two products of sizes, each times a factor.
-    fn of_sum(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
-        let of_powers = |powers: Vec<u32>| {
-            let [a, b, c, d] = sizes.each_ref().map(|own| product(own, &powers));
-            Some((powers, [a?, b?, c?, d?]))
-        };
-        let products: Vec<_> = all_powers(sizes[0].len()).into_iter().filter_map(of_powers).collect();
-        for (at, (first, a)) in products.iter().enumerate() {
-            for (second, b) in &products[at + 1..] {
+    fn of_sum(values: [i128; ROUNDS], sizes: &RecordedSizes<'_>) -> Option<Self> {
+        for (at, (first, a)) in sizes.products.iter().enumerate() {
+            for (second, b) in &sizes.products[at + 1..] {
                 // Two equations for the factors, from the differences between the first round and
                 // two others.
                 let [(x1, y1, r1), (x2, y2, r2)] =
@@ -157,7 +167,7 @@ impl SizeFormula {
                 let offset = values[0] - f * a[0] - g * b[0];
                 if (0..ROUNDS).all(|round| f * a[round] + g * b[round] + offset == values[round]) {
                     let [f, g, offset] = [f, g, offset].map(|own| i64::try_from(own).ok());
-                    return Some(SizeFormula::Sum {
+                    return Some(WholeFormula::Sum {
                         terms: [(first.clone(), f?), (second.clone(), g?)],
                         offset: offset?,
                     });
@@ -168,38 +178,83 @@ impl SizeFormula {
     }
 
     /// A product with up to `most` other factors, such as `(h + 2) (w + 2)`.
-    fn of_factors(values: [i128; ROUNDS], sizes: &OpenSizes, most: u32) -> Option<Self> {
+    fn of_factors(values: [i128; ROUNDS], sizes: &RecordedSizes<'_>, most: u32) -> Option<Self> {
         const MOST_FACTOR: i64 = 8;
         const MOST_OFFSET: i64 = 256;
         if most == 0 {
             return None;
         }
+        let first = i64::try_from(values[0]).ok()?;
         for (factor, at) in
-            (1..=MOST_FACTOR).flat_map(|factor| (0..sizes[0].len()).map(move |at| (factor, at)))
+            (1..=MOST_FACTOR).flat_map(|factor| (0..sizes.sizes[0].len()).map(move |at| (factor, at)))
         {
-            for offset in (0..=MOST_OFFSET).flat_map(|offset| [offset, -offset]) {
+            let scaled = i64::try_from(sizes.sizes[0][at]).ok()?.checked_mul(factor)?;
+            for offset in (0..=MOST_OFFSET).flat_map(|offset| [offset, -offset]).skip(1) {
+                // Few candidates divide the first value.
+                if first.checked_rem(scaled.saturating_add(offset)) != Some(0) {
+                    continue;
+                }
                 let own = ScaledSize { at, factor, offset };
-                let Some(quotients) = own.divide(values, sizes) else { continue };
-                let rest = SizeFormula::of_product(quotients, sizes)
-                    .or_else(|| SizeFormula::of_factors(quotients, sizes, most - 1));
-                if let Some(SizeFormula::Product { powers, factor, offset, mut others }) = rest {
+                let Some(quotients) = own.divide(values, sizes.sizes) else { continue };
+                let rest = WholeFormula::of_product(quotients, sizes)
+                    .or_else(|| WholeFormula::of_factors(quotients, sizes, most - 1));
+                if let Some(WholeFormula::Product { powers, factor, offset, mut others }) = rest {
                     others.push(own);
-                    return Some(SizeFormula::Product { powers, factor, offset, others });
+                    return Some(WholeFormula::Product { powers, factor, offset, others });
                 }
             }
         }
         None
     }
 
-    fn of_floats(values: [f64; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+    /// The number for some sizes.
+    fn value(&self, sizes: &[usize]) -> Option<i128> {
+        match self {
+            WholeFormula::Product { powers, factor, offset, others } => {
+                let first =
+                    product(sizes, powers)?.checked_mul((*factor).into())?.checked_add((*offset).into())?;
+                others.iter().try_fold(first, |all, own| all.checked_mul(own.value(sizes)?))
+            }
+            WholeFormula::Sum { terms, offset } => {
+                let term = |(powers, factor): &(Vec<u32>, i64)| {
+                    product(sizes, powers)?.checked_mul((*factor).into())
+                };
+                term(&terms[0])?.checked_add(term(&terms[1])?)?.checked_add((*offset).into())
+            }
+        }
+    }
+}
+
+impl SizeFormula {
+    /// The formula of a number with these values.
+    fn of(values: Rounds, sizes: &RecordedSizes<'_>) -> Option<Self> {
+        let integers = values.map(|own| match own {
+            RecordedNumber::Integer(value) => Some(value),
+            RecordedNumber::Float(_) => None,
+        });
+        match integers {
+            [Some(a), Some(b), Some(c), Some(d)] => {
+                WholeFormula::of([a, b, c, d], sizes).map(SizeFormula::Whole)
+            }
+            _ => SizeFormula::of_floats(
+                values.map(|own| match own {
+                    RecordedNumber::Float(bits) => f64::from_bits(bits),
+                    RecordedNumber::Integer(_) => f64::NAN,
+                }),
+                sizes,
+            ),
+        }
+    }
+
+    fn of_floats(values: [f64; ROUNDS], sizes: &RecordedSizes<'_>) -> Option<Self> {
         if let Some(share) = SizeFormula::of_floats_within(0, values, sizes) {
             return Some(share);
         }
         // Whole numbers have the formulas of integers, such as `n - 1`.
         let is_whole = |value: f64| num_traits::Float::fract(value) == 0.0 && value.abs() < MOST_EXACT;
         let are_whole = values.iter().all(|&value| is_whole(value));
-        if are_whole && let Some(whole) = SizeFormula::of_integers(values.map(|value| value as i128), sizes) {
-            return Some(whole);
+        if are_whole && let Some(whole) = WholeFormula::of(values.map(|value| value as i128), sizes) {
+            return Some(SizeFormula::Whole(whole));
         }
         // A product of several rounded numbers, such as `0.1 * (1.0 / n)`, may differ from its
         // formula by a few units in the last place. But `64 n^2 - 1` is not `64 n^2`.
@@ -212,17 +267,14 @@ impl SizeFormula {
     }
 
     /// A formula that yields each value up to `most` units in the last place.
-    fn of_floats_within(most: u64, values: [f64; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
+    fn of_floats_within(most: u64, values: [f64; ROUNDS], sizes: &RecordedSizes<'_>) -> Option<Self> {
         let are_single = values.iter().all(|&value| f64::from(value as f32) == value);
-        for powers in all_powers(sizes[0].len()) {
-            let products = sizes.each_ref().map(|own| product(own, &powers));
-            let [Some(a), Some(b), Some(c), Some(d)] = products else { continue };
-            let products = [a, b, c, d];
+        for (powers, products) in &sizes.products {
             for (divides, is_single) in [(true, false), (true, true), (false, false), (false, true)] {
                 if is_single && !are_single {
                     continue;
                 }
-                let factors = values.iter().zip(products).map(|(value, product)| match divides {
+                let factors = values.iter().zip(products).map(|(value, &product)| match divides {
                     true => value * product as f64,
                     false => value / product as f64,
                 });
@@ -248,9 +300,48 @@ impl SizeFormula {
                         found.is_some_and(|own| units_between(own, values[round], is_single) <= most)
                     };
                     if factor != 0.0 && factor.is_finite() && (0..ROUNDS).all(is_near) {
-                        let factor = factor.to_bits();
-                        return Some(SizeFormula::Share { powers, factor, over, divides, is_single });
+                        let (whole, factor) = (WholeFormula::of_powers(powers), factor.to_bits());
+                        return Some(SizeFormula::Share { whole, factor, over, divides, is_single });
                     }
+                }
+            }
+        }
+        let mut single = [false, true].into_iter().filter(|is_single| are_single || !is_single);
+        single.find_map(|is_single| SizeFormula::of_divisor(most, values, sizes, is_single))
+    }
+
+    /// A fraction whose divisor is not just a product of sizes, such as `1 / (n - 1)`.
+    fn of_divisor(
+        most: u64,
+        values: [f64; ROUNDS],
+        sizes: &RecordedSizes<'_>,
+        is_single: bool,
+    ) -> Option<Self> {
+        const MOST_OVER: i64 = 1024;
+        // Up to this limit, other whole numbers yield values more than `most` units away.
+        let digits = if is_single { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS };
+        let limit = ((1u64 << (digits - 1)) / (2 * most + 1)) as f64;
+        let sign = values[0].signum();
+        let products = sizes.products.iter().map(|(_, own)| *own);
+        // Sizes and a factor are split off, so that the rest of the divisor is small.
+        for product in core::iter::once([1; ROUNDS]).chain(products) {
+            for (over, factor) in (1..=MOST_OVER).flat_map(|over| [(over, sign), (over, 2.0 * sign)]) {
+                let mut divisors = [0; ROUNDS];
+                let is_near = |round: usize| {
+                    let rest = factor / (values[round] * over as f64 * product[round] as f64);
+                    let rest = <f64 as num_traits::Float>::round(rest);
+                    if !(1.0..limit).contains(&rest) {
+                        return false;
+                    }
+                    divisors[round] = rest as i128 * product[round];
+                    let found = share(divisors[round], (factor, over), true, is_single);
+                    found.is_some_and(|own| units_between(own, values[round], is_single) <= most)
+                };
+                if (0..ROUNDS).all(is_near)
+                    && let Some(whole) = WholeFormula::of(divisors, sizes)
+                {
+                    let factor = factor.to_bits();
+                    return Some(SizeFormula::Share { whole, factor, over, divides: true, is_single });
                 }
             }
         }
@@ -265,7 +356,8 @@ impl SizeFormula {
             Some(value) => value < 0 && !is_float,
             None => own.at >= sizes.len(),
         };
-        if let SizeFormula::Product { others, .. } = self
+        let (SizeFormula::Whole(whole) | SizeFormula::Share { whole, .. }) = self;
+        if let WholeFormula::Product { others, .. } = whole
             && others.iter().any(misfits)
         {
             return Err(Misfit::Other);
@@ -275,22 +367,10 @@ impl SizeFormula {
 
     fn checked_value(&self, sizes: &[usize]) -> Option<RecordedNumber> {
         match self {
-            SizeFormula::Product { powers, factor, offset, others } => {
-                let first =
-                    product(sizes, powers)?.checked_mul((*factor).into())?.checked_add((*offset).into())?;
-                let all = others.iter().try_fold(first, |all, own| all.checked_mul(own.value(sizes)?))?;
-                Some(RecordedNumber::Integer(all))
-            }
-            SizeFormula::Sum { terms, offset } => {
-                let term = |(powers, factor): &(Vec<u32>, i64)| {
-                    product(sizes, powers)?.checked_mul((*factor).into())
-                };
-                let sum = term(&terms[0])?.checked_add(term(&terms[1])?)?;
-                Some(RecordedNumber::Integer(sum.checked_add((*offset).into())?))
-            }
-            SizeFormula::Share { powers, factor, over, divides, is_single } => {
+            SizeFormula::Whole(whole) => Some(RecordedNumber::Integer(whole.value(sizes)?)),
+            SizeFormula::Share { whole, factor, over, divides, is_single } => {
                 let factor = (f64::from_bits(*factor), *over);
-                let value = share(product(sizes, powers)?, factor, *divides, *is_single)?;
+                let value = share(whole.value(sizes)?, factor, *divides, *is_single)?;
                 Some(RecordedNumber::Float(value.to_bits()))
             }
         }
@@ -320,12 +400,12 @@ impl ScaledSize {
 /// All integers below this are `f64`s.
 const MOST_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
-/// The value of [`SizeFormula::Share`] for a product of sizes.
-fn share(product: i128, (factor, over): (f64, i64), divides: bool, is_single: bool) -> Option<f64> {
+/// The value of [`SizeFormula::Share`] for a whole number.
+fn share(whole: i128, (factor, over): (f64, i64), divides: bool, is_single: bool) -> Option<f64> {
     let over = i128::from(over);
     let value = match divides {
-        true => factor / product.checked_mul(over)? as f64,
-        false => factor * product as f64 / over as f64,
+        true => factor / whole.checked_mul(over)? as f64,
+        false => factor * whole as f64 / over as f64,
     };
     Some(if is_single { f64::from(value as f32) } else { value })
 }
@@ -396,7 +476,9 @@ impl Numeral<'_> {
 
 /// Finds the formulas of the numbers in data of several rounds, part by part.
 pub struct OpenFinder<'s> {
-    sizes: &'s OpenSizes,
+    sizes: RecordedSizes<'s>,
+    /// The formulas found so far.
+    known: BTreeMap<Rounds, SizeFormula>,
     /// The number of numbers in the previous parts.
     count: usize,
     found: OpenNumbers,
@@ -405,7 +487,8 @@ pub struct OpenFinder<'s> {
 impl<'s> OpenFinder<'s> {
     /// A finder for recordings at these sizes.
     pub fn new(sizes: &'s OpenSizes) -> Self {
-        OpenFinder { sizes, count: 0, found: OpenNumbers::default() }
+        let (sizes, known) = (RecordedSizes::new(sizes), BTreeMap::new());
+        OpenFinder { sizes, known, count: 0, found: OpenNumbers::default() }
     }
 
     /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
@@ -436,7 +519,14 @@ impl<'s> OpenFinder<'s> {
             if values.iter().all(|own| *own == values[0]) {
                 continue;
             }
-            let Some(formula) = SizeFormula::of(values, self.sizes) else { return false };
+            let formula = match self.known.get(&values) {
+                Some(known) => known.clone(),
+                None => {
+                    let Some(new) = SizeFormula::of(values, &self.sizes) else { return false };
+                    self.known.insert(values, new.clone());
+                    new
+                }
+            };
             self.found.0.push(OpenNumber { at: self.count + at, formula });
         }
         self.count += numbers[0].len();

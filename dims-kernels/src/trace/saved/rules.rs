@@ -7,6 +7,7 @@ use super::{
     SavedRule, SavedType, refused,
 };
 use crate::error::Error;
+use crate::memory::allocate::reserve;
 use crate::ops::code::{DType, LineWork, ReductionKind, RegisterKind};
 use crate::program::Instruction;
 use crate::scan::pull::needs_input;
@@ -112,10 +113,10 @@ impl RecordingWriter {
                 dtype: *dtype,
             });
         }
-        if let Some(Placed { parts, around, dtype }) = rule.downcast_ref() {
+        if let Some(placed @ Placed { parts, dtype, .. }) = rule.downcast_ref() {
             // The elements that the parts overwrite belong to the recorded call, so they are not
             // saved.
-            let around = elements_around(around, *dtype, parts, self.to_open);
+            let around = elements_around(placed, self.to_open);
             let around = self.new_constant(*dtype, around);
             return Some(SavedRule::Placed { parts: self.parts(parts), around, dtype: *dtype });
         }
@@ -286,14 +287,19 @@ impl RecordingReader<'_> {
             SavedRule::Placed { parts, around, dtype } => {
                 let around = Arc::clone(self.constant(*around)?);
                 check(around.dtype() == Some(*dtype), "the elements around parts have another type")?;
-                check_result(of, *dtype, around.len())?;
+                let len = if around.len() == 1 { of.len } else { around.len() };
+                check_result(of, *dtype, len)?;
+                if len > around.len() {
+                    // The data can claim any length.
+                    drop(reserve::<u8>(len.saturating_mul(dtype.bytes()))?);
+                }
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
                 // Places are not computed in each call.
                 let is_given = |part: &crate::trace::Part| {
                     part.place.table.as_ref().is_none_or(|table| table.source.is_none())
                 };
                 check(parts.iter().all(is_given), "parts of a result have computed places")?;
-                Ok(Box::new(Placed { parts, around, dtype: *dtype }))
+                Ok(Box::new(Placed { parts, around, len, dtype: *dtype }))
             }
             SavedRule::Detached { field, order, dtype } => {
                 let field = self.field(field)?;

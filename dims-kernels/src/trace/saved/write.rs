@@ -10,6 +10,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, Number, each_dtype, match_dtype};
 use crate::program::{Instruction, ScalarProgram};
 use crate::scalar::Element;
+use crate::trace::rules::Placed;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeStep, Part, PerLoop, Recording, StridedPlace,
     Table,
@@ -395,12 +396,19 @@ fn elements_of(held: &Arc<dyn Held>, dtype: DType) -> Vec<u8> {
     match_dtype!(dtype, T => of::<T>(held))
 }
 
-/// The bytes of elements, with zeros where parts are written. With `alike`, the first of the other
-/// elements, if there are any, is there instead.
-pub(super) fn elements_around(held: &Arc<dyn Held>, dtype: DType, parts: &[Part], alike: bool) -> Vec<u8> {
-    let mut bytes = elements_of(held, dtype);
-    let width = bytes.len().checked_div(held.len()).unwrap_or(0);
-    let mut is_written = vec![false; held.len()];
+/// The bytes of the elements around parts, with zeros where parts are written. With `alike`, the
+/// first of the other elements, if there are any, is there instead, and a single element stands for
+/// equal ones.
+pub(super) fn elements_around(Placed { parts, around, len, dtype }: &Placed, alike: bool) -> Vec<u8> {
+    let mut bytes = elements_of(around, *dtype);
+    let width = bytes.len().checked_div(around.len()).unwrap_or(0);
+    if around.len() != *len {
+        if alike {
+            return bytes;
+        }
+        bytes = bytes.repeat(*len);
+    }
+    let mut is_written = vec![false; *len];
     for Part { field, place } in parts {
         if field.sizes.contains(&0) {
             continue;

@@ -79,3 +79,45 @@ fn floats_are_products_of_sums() {
         assert_eq!(f64::from_bits(data), f64::from_bits(float(&sizes)), "{sizes:?}");
     }
 }
+
+/// The divisors of these fractions are not just products of sizes. The fractions are those that a
+/// function computes, to the bit.
+#[test]
+fn fractions_have_divisors_of_several_terms() {
+    let sizes = [[499, 541], [503, 547], [509, 557], [521 * 2, 563 * 2]].map(|own| own.to_vec());
+    type Numbers = [u64; 6];
+    let floats_of = |own: &mut Numbers, visit: &mut dyn FnMut(Numeral<'_>)| {
+        own.iter_mut().for_each(|number| visit(Numeral::Float(number)));
+    };
+    let floats = |own: &[usize]| -> Numbers {
+        let [n, m] = [own[0], own[1]];
+        let single = |whole: usize| f64::from(1.0 / whole as f32);
+        let numbers = [
+            single(n - 1),
+            -2.0 * single(3 * (n + 1)),
+            single((n - 1) * m * 64),
+            single((n - 1) * (m - 1)),
+            1.0 / (n * m - 1) as f64,
+            2.0 / (2 * n + 1) as f64,
+        ];
+        numbers.map(f64::to_bits)
+    };
+    let mut rounds = sizes.each_ref().map(|own| floats(own));
+    let mut finder = OpenFinder::new(&sizes);
+    assert!(finder.add(rounds.each_mut(), floats_of));
+    let open = finder.finish();
+    for sizes in [[2, 2], [7, 4], [3000, 2], [2, 512], [1, 3]] {
+        let mut data = rounds[0];
+        assert_eq!(open.set(&mut data, &sizes, floats_of), Ok(()));
+        assert_eq!(data.map(f64::from_bits), floats(&sizes).map(f64::from_bits), "{sizes:?}");
+    }
+    let float_of = |own: &mut u64, visit: &mut dyn FnMut(Numeral<'_>)| visit(Numeral::Float(own));
+    let others: [fn(f64) -> f64; 3] = [|n| 1.0 / (n + 0.01), |n| 1.0 / n.sqrt(), |n| (1.0 / n).sin()];
+    for number in others {
+        for is_single in [false, true] {
+            let rounded = |value: f64| if is_single { f64::from(value as f32) } else { value };
+            let mut rounds = sizes.each_ref().map(|own| rounded(number(own[0] as f64)).to_bits());
+            assert!(!OpenFinder::new(&sizes).add(rounds.each_mut(), float_of));
+        }
+    }
+}

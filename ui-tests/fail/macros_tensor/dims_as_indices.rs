@@ -1,0 +1,12 @@
+//~ words: Rank0 | the dims of a tensor are bound already
+use typed_dims::prelude::*;
+
+dims! { struct Row; }
+
+fn doubled(x: &Tensor<f32, (Row,)>) {
+    let _ = tensor!([i] => x[i] * 2.0);
+}
+
+fn main() {
+    let _ = doubled;
+}
