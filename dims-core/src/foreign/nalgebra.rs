@@ -1,9 +1,9 @@
 //! nalgebra's matrices (feature `nalgebra`).
 //!
-//! Bind matrices, vectors and views like arrays, `m.at((i, j))`. Binding copies nothing: tensors
-//! support nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned matrix,
-//! and [`into_matrix`](super::IntoForeign::into_matrix) converts back. A matrix has two axes. A
-//! matrix type with one static column is a vector, and has one axis.
+//! Bind matrices, vectors and views as you bind arrays: `m.at((i, j))`. Binding copies nothing:
+//! tensors support nalgebra's column-major layout. `m.into_tensor((Row, Col))` converts an owned
+//! matrix, and [`into_matrix`](super::IntoForeign::into_matrix) converts back. A matrix has two
+//! axes, unless its type has one static column: then it is a vector, with one axis.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin};
@@ -75,8 +75,8 @@ owning! {
     };
 }
 
-/// Matrices that a tensor can be converted to: with two dims `DMatrix` and `SMatrix`, with one dim
-/// `DVector` and `SVector`.
+/// Matrices that a tensor can be converted to: `DMatrix` and `SMatrix` for two dims, `DVector` and
+/// `SVector` for one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a matrix or vector with one axis for each dim and elements of type `{T}`",
     label = "a vector has one axis, a matrix has two"

@@ -47,7 +47,7 @@ type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>
 pub trait PrimedWithin<L> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The elements, in their order.
+    /// The elements, in order.
     type Out;
 }
 

@@ -254,7 +254,7 @@ impl Shape {
         )
     }
 
-    /// All loop axes, in their order.
+    /// All loop axes, in order.
     pub fn all_axes(&self) -> SmallVec<[usize; INLINE]> {
         (0..self.sizes.len()).collect()
     }

@@ -64,7 +64,7 @@ pub(super) struct SavedContent {
 struct SavedInput {
     path: InputPath,
     dtype: DType,
-    /// The names of the dims, in their order. For an optimizer's state, those of `state`.
+    /// The names of the dims, in order. For an optimizer's state, those of `state`.
     dims: Vec<String>,
     sizes: Vec<usize>,
     /// The axes from the outermost in memory to the innermost.

@@ -43,7 +43,7 @@ impl fmt::Display for CostClass {
 /// data dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamShape {
-    /// The names and sizes of the axes, in their order.
+    /// The names and sizes of the axes, in order.
     pub axes: Vec<(&'static str, usize)>,
     /// The position of the data dimension, or `None` for a constant.
     pub data: Option<usize>,
@@ -84,7 +84,7 @@ impl fmt::Display for LedgerEntry {
     }
 }
 
-/// The operations of a program on streams, in their order. See [`ledger`].
+/// The operations of a program on streams, in order. See [`ledger`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// The operations.

@@ -226,7 +226,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.data.axes()[Self::position(axis)].size
     }
 
-    /// The sizes of the axes, in their order.
+    /// The sizes of the axes, in order.
     pub fn sizes(&self) -> Vec<usize> {
         self.data.sizes().collect()
     }
@@ -279,7 +279,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Named::from_expr(self.data.view(from))
     }
 
-    /// A copy of the elements as an ndarray array with the axes in their order.
+    /// A copy of the elements as an ndarray array with the axes in order.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -400,7 +400,7 @@ condition! {
 pub trait DataOf<O>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The dims as a tuple, in their order.
+    /// The dims as a tuple, in order.
     type Axes: Dims;
 }
 impl<A, O> DataOf<O> for A

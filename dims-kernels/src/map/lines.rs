@@ -21,8 +21,8 @@ pub trait RowWriter<T> {
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults);
 }
 
-/// The side of operations on which all operands are broadcast along the innermost loop, if there is
-/// one. These operands stay in registers.
+/// Whether all left operands of operations, or all right operands, are broadcast along the
+/// innermost loop. Those operands stay in registers.
 #[derive(Clone, Copy)]
 enum BroadcastSide {
     None,
@@ -111,7 +111,7 @@ impl<K: Kernel> TileRows<'_, K> {
         }
     }
 
-    /// Like `loaded`, if all operands on one side of operations
+    /// Like `loaded`, but for a kernel whose left operands, or right operands, all
     /// [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
@@ -145,7 +145,7 @@ impl<K: Kernel> TileRows<'_, K> {
 struct TilesOfRows<'r> {
     at: &'r mut [usize],
     moved: Option<(usize, usize)>,
-    /// Whether there are several rows. Then each row is a whole innermost loop.
+    /// Whether there are several rows. If so, each row is a whole innermost loop.
     several: bool,
     /// Whether each row is one tile.
     short: bool,
@@ -201,7 +201,7 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
 
 /// Whether a nest that is split into `shares` is computed in [parts of lines](Kernel::IN_PARTS). If
 /// the kernel has such parts, expensive expressions use them unless the lines are short, and
-/// memory-bound expressions use them if the lines are long and a share does not fit into near
+/// memory-bound expressions use them if the lines are long and a share does not fit into the core's
 /// caches.
 pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
