@@ -27,7 +27,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::loops::stride::AnyStride;
 use kernels::map::update::write;
-use kernels::memory::allocate::{InParts, reserve};
+use kernels::memory::allocate::{InParts, repeated, reserve};
 use kernels::memory::axes::{Axis, contiguous};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::OutputSlots;
@@ -54,10 +54,7 @@ fn too_large<S: Dims>(sizes: &[usize]) -> DimError {
 
 /// Memory for a result with the dims `S`, with all elements `fill`.
 pub(crate) fn filled<T: Element, S: Dims>(sizes: &[usize], fill: T) -> Result<Vec<T>, DimError> {
-    let len = count::<T, S>(sizes)?;
-    let mut data = reserve(len).map_err(|_| too_large::<S>(sizes))?;
-    data.resize(len, fill);
-    Ok(data)
+    repeated(fill, count::<T, S>(sizes)?).map_err(|_| too_large::<S>(sizes))
 }
 
 /// A result under construction from parts.
@@ -197,12 +194,7 @@ impl<T: Element> PlacedResult<T> {
             PartMemory::New(parts) => finish_parts(parts),
             PartMemory::Filled(data) => data,
             #[cfg(feature = "std")]
-            PartMemory::Equal(around) => {
-                let len = self.sizes.iter().product();
-                let mut data = reserve(len)?;
-                data.resize(len, around);
-                data
-            }
+            PartMemory::Equal(around) => repeated(around, self.sizes.iter().product())?,
             #[cfg(feature = "std")]
             PartMemory::Hollow(around) => {
                 let len = self.sizes.iter().product();

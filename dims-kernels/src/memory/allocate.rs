@@ -47,6 +47,13 @@ pub fn defaults<T: Clone + Default>(len: usize) -> Result<Vec<T>, Error> {
     Ok(alloc::vec![T::default(); len])
 }
 
+/// `len` copies of an element, or an error instead of an abort.
+pub fn repeated<T: Clone>(element: T, len: usize) -> Result<Vec<T>, Error> {
+    let mut data = reserve(len)?;
+    data.resize(len, element);
+    Ok(data)
+}
+
 #[cold]
 fn too_large(len: usize) -> Error {
     Error::TooLarge { elements: len }

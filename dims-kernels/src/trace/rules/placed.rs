@@ -3,7 +3,7 @@
 use super::{NodeParts, pull_backs};
 use crate::error::Error;
 use crate::loops::nest::Odometer;
-use crate::memory::allocate::reserve;
+use crate::memory::allocate::repeated;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, match_dtype};
 use crate::program::interpreter::ProgramOutput;
@@ -83,11 +83,7 @@ impl Placed {
     fn written<T: ProgramOutput>(&self, operands: &[Field]) -> Result<Arc<dyn Held>, Error> {
         let around = Buffer::<T>::of_held(&self.around).expect("the elements are of this type");
         let mut data = match around[..] {
-            [single] => {
-                let mut data = reserve(self.len)?;
-                data.resize(self.len, single);
-                data
-            }
+            [single] => repeated(single, self.len)?,
             _ => around.to_vec(),
         };
         for (field, Part { place, .. }) in operands.iter().zip(&self.parts) {
