@@ -527,6 +527,115 @@ mod of_the_library {
     }
 }
 
+mod of_programs {
+    use super::*;
+    use typed_dims::grad::grad;
+    use typed_dims::program::record;
+
+    type Images = Tensor<f32, (Example, Pixel)>;
+
+    fn of_images<Y>(f: impl Fn(&Images) -> Y) -> impl Fn(&Images) -> Y {
+        f
+    }
+
+    /// The steps of a function, and those of its program, which computes the same elements.
+    macro_rules! steps {
+        ($f:expr) => {{
+            let (f, x) = (of_images($f), images());
+            let program = record(&f, &x).expect("the function can be recorded");
+            let (expected, of_function) = explain(|| f(&x));
+            let (y, of_program) = explain(|| program.call(&x));
+            assert_eq!(y, expected);
+            assert!(mode::peak_memory(|| program.call(&x)).1 > 0);
+            [of_function.steps, of_program.steps]
+        }};
+    }
+
+    /// Checks that modes see the same results if `call_into` writes them into the caller's memory.
+    /// They must be infinite for zeros.
+    macro_rules! check_given {
+        ($f:expr) => {{
+            let (f, x): (_, Images) = (of_images($f), zeros((Example.of(4), Pixel.of(6))));
+            let program = record(&f, &x).expect("the function can be recorded");
+            let (mut y, of_call) = results(|| program.call(&x));
+            let (_, given) = results(|| program.call_into(&x, &mut y));
+            let elements = of_call.into_iter().map(|(elements, ..)| (elements, true)).collect::<Vec<_>>();
+            let found = given.into_iter().map(|(elements, _, is_given)| (elements, is_given));
+            assert_eq!(found.collect::<Vec<_>>(), elements);
+            let error =
+                mode::check_finite(|| program.call_into(&x, &mut y)).expect_err("`ln(0)` is infinite");
+            assert_eq!(error.value, f64::NEG_INFINITY);
+            assert_eq!(mode::peak_memory(|| program.call_into(&x, &mut y)).1, 0);
+        }};
+    }
+
+    #[test]
+    fn modes_see_each_step() {
+        let check = |[function, program]: [Vec<PlanStep>; 2]| {
+            let kinds = |steps: &[PlanStep]| steps.iter().map(PlanStep::kind).collect::<Vec<_>>();
+            let bytes = |steps: &[PlanStep]| steps.iter().map(PlanStep::bytes).collect::<Vec<_>>();
+            assert_eq!(kinds(&function), kinds(&program), "{program:?}");
+            assert_eq!(bytes(&function), bytes(&program), "{program:?}");
+        };
+        check(steps!(|x: &Images| x.softmax(Pixel).sum(Example)));
+        check(steps!(|x: &Images| x.exp().mean(Example)));
+        check(steps!(|x: &Images| x.max(Pixel).exp().eval()));
+        check(steps!(|x: &Images| (1.0 / (x.var(Pixel) + 1.0)).eval()));
+        check(steps!(|x: &Images| (x.layer_norm(Pixel, 1e-5) * 2.0).eval()));
+        check(steps!(|x: &Images| x.cumsum(Pixel).log_softmax(Pixel)));
+        let (f, x) = (of_images(|x| x.softmax(Pixel).sum(Example)), images());
+        let program = record(&f, &x).expect("the function can be recorded");
+        let (_, peak) = mode::peak_memory(|| f(&x));
+        assert_eq!((mode::peak_memory(|| program.call(&x)).1, peak), (peak, 120));
+        // Results in the caller's memory.
+        check_given!(|x| x.ln().eval());
+        check_given!(|x| x.ln().sum(Example));
+        check_given!(|x| {
+            let logarithms = x.ln().eval();
+            (logarithms.view().sum(Pixel), logarithms)
+        });
+        // The function also copies the elements that it sorts.
+        let [_, program] = steps!(|x: &Images| x.sort(Pixel).cumsum(Pixel));
+        assert_eq!(program.iter().map(PlanStep::kind).collect::<Vec<_>>(), ["lines", "reduction"]);
+    }
+
+    #[test]
+    fn steps_have_their_source_locations_and_results() {
+        let zeros: Images = zeros((Example.of(4), Pixel.of(6)));
+        let (mean, line) = (|x: &Images| x.ln().mean(Example), line!());
+        let program = record(mean, &zeros).expect("the function can be recorded");
+        let error = mode::check_finite(|| program.call(&zeros)).expect_err("ln(0) is infinite");
+        assert_eq!((error.element, error.len, error.value), (0, 6, f64::NEG_INFINITY));
+        let place = error.place.expect("the step has a place");
+        assert_eq!((place.file(), place.line()), (file!(), line), "{error}");
+
+        let program = record(|x: &Images| x.softmax(Pixel).sort(Pixel), &zeros).expect("it can be recorded");
+        let mut bytes = Vec::new();
+        let (y, counts) = mode::count(|| mode::log(&mut bytes, || program.call(&zeros)));
+        assert_eq!((counts.steps(), counts.of("lines").steps), (2, 1));
+        let text = String::from_utf8(bytes).expect("the log is UTF-8");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("softmax over 6 of x0") && lines[0].contains(file!()), "{text}");
+        assert!(lines[1].starts_with("sort of 4 lines of 6"), "{text}");
+        let (_, found) = results(|| program.call(&zeros));
+        let last = found.last().expect("a step ran");
+        assert_eq!(last.0, y.order((Example, Pixel)).iter().map(|&x| x.into()).collect::<Vec<f64>>());
+    }
+
+    #[test]
+    fn steps_of_gradients_are_seen_as_well() {
+        let x = images();
+        let slopes = |x: &Images| grad(|x: &Images| x.softmax(Pixel).square().sum((Example, Pixel)), x);
+        let program = record(slopes, &x).expect("the function can be recorded");
+        let (_, plan) = explain(|| program.call(&x));
+        let text = plan.to_string();
+        assert!(
+            text.contains("softmax over 6 of x0") && text.contains("gradient of softmax of 4 lines"),
+            "{text}"
+        );
+    }
+}
+
 /// A user's mode in a few lines: how many nonzero elements of the results of gradient steps have
 /// each power of ten.
 #[derive(Default)]

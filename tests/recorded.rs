@@ -755,3 +755,52 @@ fn signed_zeros_and_constants_are_those_of_the_function() {
         }
     }
 }
+
+/// A listing names the operations.
+#[test]
+fn steps_have_the_names_of_methods() {
+    type Table = Tensor<f32, (Batch, Width)>;
+    let input: Table = ones((Batch.of(2), Width.of(3)));
+    macro_rules! assert_operations {
+        ($($expected:literal: |$x:ident| $call:expr;)*) => {$(
+            let program = record(|$x: &Table| $call, &input).expect("the function can be recorded");
+            assert_eq!(program.listing().steps[0].operation, $expected);
+        )*};
+    }
+    assert_operations! {
+        "cumsum(%1)": |x| x.cumsum(Width);
+        "cumprod(%1)": |x| x.cumprod(Width);
+        "cummax(%1)": |x| x.cummax(Width);
+        "cummin(%1)": |x| x.cummin(Width);
+        "logcumsumexp(%1)": |x| x.logcumsumexp(Width);
+        "softmax(%1)": |x| x.softmax(Width);
+        "log_softmax(%1)": |x| x.log_softmax(Width);
+        "standardize(%1)": |x| x.layer_norm(Width, 1e-5);
+        "rms_norm(%1)": |x| x.rms_norm(Width, 1e-5);
+        "normalize(%1)": |x| x.normalize(Width, 1e-5);
+        "mean(%1)": |x| x.mean(Width);
+        "prod(%1)": |x| x.prod(Width);
+        "max(%1)": |x| x.max(Width);
+        "min(%1)": |x| x.min(Width);
+        "var(%1)": |x| x.var(Width);
+        "std(%1)": |x| x.std(Width);
+        "logsumexp(%1)": |x| x.logsumexp(Width);
+        "norm(%1)": |x| x.norm(Width);
+        "norm_p(%1)": |x| x.norm_p(Width, 3.0);
+        "argmax(%1)": |x| x.argmax(Width);
+        "argmin(%1)": |x| x.argmin(Width);
+        "any(gt(%1, 0))": |x| x.gt(0.0).any(Width);
+        "all(is_nan(%1))": |x| x.is_nan().all(Width);
+        "count(is_finite(%1))": |x| x.is_finite().count(Width);
+        "nan_to(%1, 0.5)": |x| x.nan_to(0.5).eval();
+        "leaky_relu(%1, 0.25)": |x| x.leaky_relu(0.25).eval();
+        "clamp(%1, 0.0, 1.5)": |x| x.clamp(0.0, 1.5).eval();
+        "logaddexp(%1, 0.5)": |x| x.logaddexp(0.5).eval();
+        "exp_m1(%1)": |x| x.exp_m1().eval();
+        "powi(%1, 3)": |x| x.powi(3).eval();
+        "ln_1p(%1)": |x| x.ln_1p().eval();
+        "atan2(%1, 0.5)": |x| x.atan2(0.5).eval();
+        "mse_loss(%1, 0.5)": |x| x.mse_loss(0.5).eval();
+        "huber_loss(%1, 0.5, 2.0)": |x| x.huber_loss(0.5, 2.0).eval();
+    }
+}

@@ -150,6 +150,29 @@ fn variances_of_infinite_elements_are_nan() {
     }
 }
 
+/// As with `std`, although the squares of the distances underflow.
+#[test]
+fn the_slope_of_a_standard_deviation_of_zero_is_zero() {
+    use typed_dims::grad::grad;
+    for least in [0.0, 1e-310] {
+        let x: Tensor<f64, (Left,)> = array![0.0, f64::NAN, least].into_tensor(Left);
+        assert_eq!(x.nanstd(Left).order(()), 0.0);
+        assert_eq!(grad(|x: &Tensor<f64, (Left,)>| x.nanstd(Left), &x).order(Left), array![0.0, 0.0, 0.0]);
+        let x: Tensor<f64, (Left,)> = array![0.0, least].into_tensor(Left);
+        assert_eq!(grad(|x: &Tensor<f64, (Left,)>| x.std(Left), &x).order(Left), array![0.0, 0.0]);
+    }
+}
+
+/// The variance of finite elements is infinite, not NaN, if their squares overflow.
+#[test]
+fn normalized_lines_of_large_elements_are_zero() {
+    for large in [1e20f32, 1e35, 1e38] {
+        let x = array![0.0, 0.0, large];
+        let x = x.at(Left);
+        assert_eq!(x.layer_norm(Left, 1e-5).order(Left), array![0.0, 0.0, 0.0], "{large}");
+    }
+}
+
 /// Matrices times vectors: sums that `bf16` cannot accumulate, and sums with partial sums outside
 /// the range of `f16`.
 #[cfg(feature = "half")]
@@ -340,6 +363,28 @@ fn dims_are_read_by_name_in_any_order() {
 
 #[cfg(feature = "serde")]
 #[test]
+fn elements_of_complex_numbers_and_half_precision_are_read_as_written() {
+    use num_complex::Complex;
+    let x = from_vec(Left.of(2), vec![Complex::new(1.0f32, -2.5), Complex::new(-0.0, 0.5)]);
+    let text = serde_json::to_string(&x).expect("the tensor can be written");
+    assert!(text.contains("[1.0,-2.5]"), "{text}");
+    let read: Tensor<Complex<f32>, (Left,)> = serde_json::from_str(&text).expect("the text is a tensor");
+    assert_eq!(read, x);
+    #[cfg(feature = "half")]
+    {
+        let x = from_vec(Left.of(3), vec![1.0f32, -0.1, f32::NAN]).cast::<half::f16>().eval();
+        let text = serde_json::to_string(&x).expect("the tensor can be written");
+        let read: Tensor<half::f16, (Left,)> = serde_json::from_str(&text).expect("the text is a tensor");
+        let bits = |x: &Tensor<half::f16, (Left,)>| x.view().order(Left).mapv(half::f16::to_bits);
+        assert_eq!(bits(&read), bits(&x));
+        let x = from_vec(Left.of(2), vec![1.0f32, -0.1]).cast::<half::bf16>().eval();
+        let text = serde_json::to_string(&x).expect("the tensor can be written");
+        assert_eq!(serde_json::from_str::<Tensor<half::bf16, (Left,)>>(&text).expect("it is a tensor"), x);
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
 fn sizes_that_cannot_be_counted_are_not_read() {
     for sizes in ["[18446744073709551615,0]", "[0,18446744073709551615]", "[4294967296,4294967296]"] {
         let json = format!(r#"{{"dims":["Left","Right"],"sizes":{sizes},"elements":[]}}"#);
@@ -466,4 +511,27 @@ fn variances_are_not_negative() {
     let x: Tensor<f64, (Left,)> = from_vec(Left.of(4), vec![1.0, 2.0, 3.0, 6.0]);
     let slope = typed_dims::grad::grad(|x: &Tensor<f64, (Left,)>| x.var_with(Left, 2.0), &x);
     assert_eq!(slope.order(Left), array![-2.0, -1.0, 0.0, 3.0]);
+}
+
+/// A static size may be any constant, and is then the same as a literal, also to the arithmetic of
+/// types.
+#[test]
+fn constants_are_static_sizes() {
+    const VOCABULARY: usize = 50_257;
+    const fn padded(size: usize) -> usize {
+        size.next_multiple_of(64)
+    }
+    dims! {
+        struct Token = VOCABULARY;
+        struct Padded = padded(VOCABULARY);
+        struct Literal = 50_257;
+        struct Head = { 12 - 8 };
+        struct Width = 1 << 40;
+        struct Labelled = 'size: { if VOCABULARY > 0 { break 'size 3 } else { 4 } };
+    }
+    assert_eq!((Token::SIZE, Padded::SIZE, Width::SIZE), (50_257, 50_304, 1 << 40));
+    assert_eq!(Labelled::SIZE, 3);
+    let x = ones::<f32, _>((Head, Token));
+    assert_eq!(x.dims(), [("Token", 50_257), ("Head", 4)]);
+    assert_eq!(x.rename(Token, Literal).size(Literal), 50_257);
 }

@@ -5,9 +5,11 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::cell::Cell;
 use core::fmt;
 use core::panic::Location;
-use kernels::error::Plural;
+use kernels::error::{MatrixOperation, Plural};
 use kernels::load::gather::OF_LABEL;
 
 pub use kernels::error::Origin;
@@ -206,8 +208,11 @@ pub enum DimError {
     /// An operation failed for a matrix: for example, the matrix is singular or not positive
     /// definite, has an element that is infinite or NaN, or a result is too large.
     Matrix {
-        /// The operation.
+        /// The operation, such as `det`.
         operation: &'static str,
+        /// The derivative of the operation that failed: `gradient` or `second derivative`. `None` if
+        /// the operation itself failed.
+        derivative: Option<&'static str>,
         /// Why it failed, such as `is singular`.
         failure: String,
         /// The index of the matrix in the batch of one call.
@@ -276,26 +281,75 @@ fn ends_before_start(start: i128, end: i128, size: usize) -> bool {
     from > to && to >= 0 && from <= size as i128
 }
 
+/// Whether a dim is dynamic and is being recorded at this size.
+#[cfg(feature = "std")]
+pub(crate) type IsRecordedSize = fn(&str, usize) -> bool;
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    /// Set while a function with dynamic dims is recorded on this thread.
+    static IS_RECORDED_SIZE: Cell<Option<IsRecordedSize>> = const { Cell::new(None) };
+}
+
+/// Sets the function by which messages tell sizes that only a recording has. Returns the previous
+/// one.
+#[cfg(feature = "std")]
+pub(crate) fn set_recorded_sizes(own: Option<IsRecordedSize>) -> Option<IsRecordedSize> {
+    IS_RECORDED_SIZE.replace(own)
+}
+
+/// Whether a function with dynamic dims is being recorded on this thread.
+#[cfg(feature = "std")]
+fn is_recording_dynamic() -> bool {
+    IS_RECORDED_SIZE.get().is_some()
+}
+
+/// Without the standard library, nothing is recorded.
+#[cfg(not(feature = "std"))]
+fn is_recording_dynamic() -> bool {
+    false
+}
+
+/// The end of a message with these dims and sizes. It says which of the sizes is not the user's,
+/// because the dim is dynamic and is being recorded.
+pub(crate) struct RecordedSizeNote<'d>(pub(crate) &'d [(&'d str, usize)]);
+
+impl fmt::Display for RecordedSizeNote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "std")]
+        if let Some(is_recorded) = IS_RECORDED_SIZE.get()
+            && let Some((dim, size)) = self.0.iter().find(|(dim, size)| is_recorded(dim, *size))
+        {
+            write!(f, "; `{dim}` is dynamic, and {size} is a size at which it is recorded")?;
+        }
+        let _ = f;
+        Ok(())
+    }
+}
+
 impl fmt::Display for DimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DimError::SizeConflict { dim, first, first_origin, second, second_origin } => write!(
                 f,
-                "dim `{dim}` has size {first}{}, but was also given size {second}{}",
+                "dim `{dim}` has size {first}{}, but was also given size {second}{}{}",
                 OriginSuffix(*first_origin),
-                OriginSuffix(*second_origin)
+                OriginSuffix(*second_origin),
+                RecordedSizeNote(&[(*dim, *first), (*dim, *second)])
             ),
             DimError::PrimeConflict { dim, first, first_origin, other, second, second_origin } => write!(
                 f,
-                "dim `{dim}` has size {first}{}, but `{other}`, which must have the same size, was given size {second}{}",
+                "dim `{dim}` has size {first}{}, but `{other}`, which must have the same size, was given size {second}{}{}",
                 OriginSuffix(*first_origin),
-                OriginSuffix(*second_origin)
+                OriginSuffix(*second_origin),
+                RecordedSizeNote(&[(*dim, *first), (*other, *second)])
             ),
             DimError::StaticSize { dim, fixed, found, origin } => {
                 write!(
                     f,
-                    "dim `{dim}` has the static size {fixed}, but was given size {found}{}",
-                    OriginSuffix(*origin)
+                    "dim `{dim}` has the static size {fixed}, but was given size {found}{}{}",
+                    OriginSuffix(*origin),
+                    RecordedSizeNote(&[(*dim, *found)])
                 )
             }
             DimError::Unsized { dim } => write!(
@@ -317,7 +371,11 @@ impl fmt::Display for DimError {
                 }
                 // Only a computed index fails here: a plain negative integer counts from the end.
                 if *index < 0 && *index >= -(*size as i128) {
-                    f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
+                    f.write_str("; to count negative indices from the end, write `index.from_end(size)`")?;
+                    // The macros that index arrays by tensors take no `from_end`.
+                    if what.starts_with("axis ") {
+                        f.write_str(", or add the size to the index in `tensor!` and `gather!`")?;
+                    }
                 }
                 Ok(())
             }
@@ -373,7 +431,11 @@ impl fmt::Display for DimError {
                 write!(f, "`{op}` over {dims} has no elements to choose from")
             }
             DimError::TooLarge { dims } => {
-                write!(f, "a result with {dims} does not fit into memory")
+                write!(f, "a result with {dims} does not fit into memory")?;
+                if is_recording_dynamic() {
+                    f.write_str("; each dynamic dim is recorded at sizes of about 500 or more: make fewer dims dynamic")?;
+                }
+                Ok(())
             }
             DimError::NoDerivative { operation, origin, parameters } => write!(
                 f,
@@ -382,9 +444,14 @@ impl fmt::Display for DimError {
                 ParametersSuffix(parameters)
             ),
             // (The operand can be a struct, which has no `detach`.)
-            DimError::NoOwnDerivative { operation, remedy: OUTSIDE, origin, parameters } => write!(
+            DimError::NoOwnDerivative {
+                operation,
+                remedy: remedy @ (OUTSIDE | EACH_FIELD),
+                origin,
+                parameters,
+            } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}{}: {OUTSIDE}",
+                "no gradient can be taken through `{operation}`{}{}: {remedy}",
                 OriginSuffix(*origin),
                 ParametersSuffix(parameters)
             ),
@@ -420,11 +487,13 @@ impl fmt::Display for DimError {
                 "no input of the gradient has float elements{}: only floats have gradients",
                 OriginSuffix(*origin)
             ),
-            DimError::Matrix { operation, failure, place, .. } if place.is_empty() => {
-                write!(f, "`{operation}`: the matrix {failure}")
-            }
-            DimError::Matrix { operation, failure, place, .. } => {
-                write!(f, "`{operation}`: the matrix at {place} {failure}")
+            DimError::Matrix { operation, derivative, failure, place, .. } => {
+                let (operation, derivative) = (*operation, *derivative);
+                write!(f, "{}: the matrix ", MatrixOperation { operation, derivative })?;
+                if !place.is_empty() {
+                    write!(f, "at {place} ")?;
+                }
+                f.write_str(failure)
             }
             DimError::Shape { what } => f.write_str(what),
         }
@@ -464,9 +533,9 @@ impl From<kernels::error::Error> for DimError {
                 DimError::OutOfBounds { what, index, size, origin }
             }
             #[cfg(feature = "linalg")]
-            Error::Matrix { operation, failure, at, batch } => {
+            Error::Matrix { operation, derivative, failure, at, batch } => {
                 let place = if batch == 1 { String::new() } else { format!("index {at} of {batch}") };
-                DimError::Matrix { operation, failure: format!("{failure}"), at, place }
+                DimError::Matrix { operation, derivative, failure: format!("{failure}"), at, place }
             }
             Error::TooLarge { elements } => DimError::TooLarge { dims: format!("{elements} elements") },
             error => DimError::Shape { what: format!("{error}") },
@@ -484,6 +553,10 @@ pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimErr
 
 /// The remedy for an operation in place, such as a step of an optimizer.
 pub(crate) const OUTSIDE: &str = "call it outside of the function that you differentiate";
+
+/// The remedy for a closure that is called with the elements of all fields.
+pub(crate) const EACH_FIELD: &str =
+    "write tensor operations for each field, for example `&layer.w - &gradient.w * 0.1`";
 
 /// Like [`no_derivative`], with another remedy: for example, to give a user's operation a
 /// derivative.

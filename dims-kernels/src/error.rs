@@ -36,6 +36,8 @@ pub enum MatrixFailure {
     TooLarge,
     /// The iteration for its eigenvalues or singular values did not converge.
     NotConverged,
+    /// The gradient of a result has an element that is infinite or NaN.
+    ResultGradientNotFinite,
 }
 
 #[cfg(feature = "linalg")]
@@ -51,7 +53,27 @@ impl fmt::Display for MatrixFailure {
             MatrixFailure::OutOfRange => "has a result that is too large for its type",
             MatrixFailure::TooLarge => "is so large that no digit of the result would be right",
             MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",
+            MatrixFailure::ResultGradientNotFinite => {
+                "has a result whose gradient has an element that is infinite or NaN"
+            }
         })
+    }
+}
+
+/// A matrix operation or its derivative, in messages.
+pub struct MatrixOperation<'a> {
+    /// The operation, such as `det`.
+    pub operation: &'a str,
+    /// The derivative, such as `gradient`; `None` for the operation itself.
+    pub derivative: Option<&'a str>,
+}
+
+impl fmt::Display for MatrixOperation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(derivative) = self.derivative {
+            write!(f, "the {derivative} of ")?;
+        }
+        write!(f, "`{}`", self.operation)
     }
 }
 
@@ -128,6 +150,9 @@ pub enum Error {
     Matrix {
         /// The step.
         operation: &'static str,
+        /// The derivative of the step that failed, such as `gradient`; `None` if the step itself
+        /// failed.
+        derivative: Option<&'static str>,
         /// Why the step has no result for the matrix.
         failure: MatrixFailure,
         /// The index of the matrix in the batch.
@@ -170,10 +195,13 @@ impl fmt::Display for Error {
                 write!(f, "`{operation}` with the probability {p}: it must be between 0 and 1")
             }
             #[cfg(feature = "linalg")]
-            Error::Matrix { operation, failure, at, batch } => match batch {
-                1 => write!(f, "`{operation}`: the matrix {failure}"),
-                batch => write!(f, "`{operation}`: the matrix at index {at} of {batch} {failure}"),
-            },
+            &Error::Matrix { operation, derivative, failure, at, batch } => {
+                write!(f, "{}: the matrix ", MatrixOperation { operation, derivative })?;
+                match batch {
+                    1 => write!(f, "{failure}"),
+                    batch => write!(f, "at index {at} of {batch} {failure}"),
+                }
+            }
             Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
             Error::Damaged { what, step } => {
                 write!(f, "the saved program is damaged: {what}")?;

@@ -96,7 +96,7 @@ pub trait Signed: Num {
 /// Floating-point numbers: `f32`, `f64`, and with the feature `half` also `f16` and `bf16`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
-    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
+    label = "floats are needed here; cast integers first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 pub trait Real: Num<Acc = <Self as Real>::Wide> + Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// [`Num::Acc`], which is a float, too.
@@ -200,7 +200,10 @@ pub trait Logic: Element {
 
 /// Integers that can select an element of an axis. (The trait is sealed, because kernels trust the
 /// positions that its methods return.)
-#[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an index",
+    label = "integers are needed here; convert floats with `.cast::<usize>()`"
+)]
 pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     /// The index as a position, if it is at least 0 and less than `size`.
     #[doc(hidden)]
@@ -218,7 +221,8 @@ pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
 /// numbers cannot be cast to or from `bool` and the half precisions.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{Self}` cannot be cast to `{To}`",
-    label = "there is no such cast"
+    label = "there is no such cast",
+    note = "where the type is a parameter, write `T: CastTo<{To}>`, from `typed_dims::types::scalar`"
 )]
 pub trait CastTo<To>: Element {
     /// The value converted to the other type.

@@ -15,6 +15,7 @@ use crate::types::role::KeepsRole;
 use crate::types::set::{DimsOfBoth, NameFor, Sorted};
 use crate::types::size::Resizable;
 use core::marker::PhantomData;
+use typed_dims_core::operators::nn::checks::check_distinct;
 
 /// Multi-head attention. The tokens of `x` have queries. The tokens of `memory`, to which they
 /// attend, have keys and values. In self-attention, `memory` is `x`. The result of a head for a
@@ -120,6 +121,8 @@ macro_rules! constructors {
                 B: SizedDims<Set = Q> + Copy,
                 C: SizedDims<Set = K> + Copy,
             {
+                const { check_distinct::<W, Q>("MultiHeadAttention") };
+                const { check_distinct::<W, K>("MultiHeadAttention") };
                 MultiHeadAttention {
                     query: $map::new(width, queries, split(seed, 0)),
                     key: $map::new(width, keys, split(seed, 1)),

@@ -8,6 +8,7 @@ use crate::prelude::*;
 use crate::types::dim::DimList;
 use crate::types::role::{AnyChannel, DataFeature, FilterSpatial};
 use crate::types::set::DimsOfBoth;
+use typed_dims_core::operators::nn::checks::check_distinct;
 pub use typed_dims_core::operators::nn::conv::*;
 
 /// The dims of the weight of a convolution from the channels `C` to the channels `O`, with the
@@ -53,6 +54,14 @@ where
     pub bias: B::Of<T, O>,
 }
 
+/// Checks that the channels of the input, those of the output and the kernel share no dim.
+#[track_caller]
+const fn check_layer<C: LayerDims, O: LayerDims, K: LayerDims>(layer: &str) {
+    check_distinct::<C, O>(layer);
+    check_distinct::<K, C>(layer);
+    check_distinct::<K, O>(layer);
+}
+
 #[track_caller]
 fn kernels<C, O, K, T: Real, A, B, D>(
     channels: A,
@@ -91,6 +100,7 @@ macro_rules! layers {
                 Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
                 K: Union<C, Out: DimList>,
             {
+                const { check_layer::<C, O, K>(stringify!($layer)) };
                 let weight = kernels::<C, O, K, T, _, _, _>(channels, outputs, kernel, seed);
                 $layer { weight, bias: zeros(outputs) }
             }
@@ -114,6 +124,7 @@ macro_rules! layers {
                 Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
                 K: Union<C, Out: DimList>,
             {
+                const { check_layer::<C, O, K>(stringify!($layer)) };
                 $layer { weight: kernels::<C, O, K, T, _, _, _>(channels, outputs, kernel, seed), bias: NoBias }
             }
         }

@@ -6,6 +6,7 @@ use crate::nn::{LayerDims, element};
 use crate::prelude::*;
 use crate::types::scalar::IndexInt;
 use num_traits::Float;
+use typed_dims_core::operators::nn::checks::check_distinct;
 
 /// A table with a row of features `D` for each index along the dim `V`:
 /// `y[.., D] = weight[ids[..], D]`.
@@ -51,6 +52,7 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     where
         D: Union<(V,), Out: Union<()>>,
     {
+        const { check_distinct::<(V,), D>("Embedding") };
         let table = Projection::<(V,), D, T>::new(rows, features, seed).weight;
         // The standard deviation of `table` is `1 / sqrt(rows)`.
         let factor = element::<T>(0.02 * Float::sqrt(zeros::<u8, _>(rows).len() as f64));

@@ -5,6 +5,7 @@ use crate::creation::random::split;
 use crate::nn::LayerDims;
 use crate::nn::linear::{MappedBy, Projection};
 use crate::prelude::*;
+use typed_dims_core::operators::nn::checks::check_distinct;
 
 /// `y = down(silu(gate(x)) * up(x))`: a feed-forward network from the dims `W` to the dims `W`,
 /// with the inner dims `I`.
@@ -47,6 +48,7 @@ impl<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Real> SwiGlu<W, I, T> 
         A: SizedDims<Set = W> + Copy,
         B: SizedDims<Set = I> + Copy,
     {
+        const { check_distinct::<W, I>("SwiGlu") };
         SwiGlu {
             gate: Projection::new(width, inner, split(seed, 0)),
             up: Projection::new(width, inner, split(seed, 1)),

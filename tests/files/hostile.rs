@@ -163,6 +163,24 @@ fn npy_of(header: &[u8], data: &[u8]) -> String {
 }
 
 #[test]
+fn files_of_another_kind() {
+    let [safetensors, one, archive, _] = &samples()[..] else { unreachable!() };
+    let text = |error: typed_dims::file::FileError| error.to_string();
+    let as_safetensors = |bytes: &[u8]| safetensors::SafetensorsReader::new(bytes.to_vec()).err().map(text);
+    let as_npy = |bytes: &[u8]| npy::NpyReader::new(bytes.to_vec()).err().map(text);
+    let as_npz = |bytes: &[u8]| npz::NpzReader::new(bytes.to_vec()).err().map(text);
+    let refused =
+        |wanted, found| Some(format!("not a valid file: it does not start like {wanted}, but like {found}"));
+    let kinds = ["a safetensors file", "a `.npy` file", "an `.npz` archive"];
+    assert_eq!(as_safetensors(one), refused(kinds[0], kinds[1]));
+    assert_eq!(as_safetensors(archive), refused(kinds[0], kinds[2]));
+    assert_eq!(as_npy(safetensors), refused(kinds[1], kinds[0]));
+    assert_eq!(as_npy(archive), refused(kinds[1], kinds[2]));
+    assert_eq!(as_npz(safetensors), refused(kinds[2], kinds[0]));
+    assert_eq!(as_npz(one), refused(kinds[2], kinds[1]));
+}
+
+#[test]
 fn lies_in_headers_of_npy() {
     for header in [
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }",

@@ -209,7 +209,7 @@ fn everything_that_is_wrong_is_told() {
   `layers.0.query.weight` has an axis of size 7, which cannot be split into (Head = 2, HeadDim)
   `layers.1.query.weight` has the axes (24), but its field has the axes (Head x HeadDim, Width)
   `layers.1.query.bias` is missing: expected f32 (Head x HeadDim)
-  `table.weight` has size 3 for dim `Width`, but the dim has size 4 in `layers.0.query.weight`
+  dim `Width` has size 3 in `table.weight` and size 4 in `layers.0.query.weight`
   `layers.1.query.offset` of sizes [6] is not used by any field"
     );
     assert_eq!(
@@ -255,7 +255,7 @@ fn elements_and_static_sizes_are_compared() {
         error.to_string(),
         "the weights do not fit:
   `a` has elements of type f32, not f64
-  `b` has size 4 for dim `In`, but the dim has size 3"
+  dim `In` has size 4 in `b`, expected 3"
     );
 }
 
@@ -291,7 +291,7 @@ fn linear_maps_of_the_library_are_fields() {
         error.to_string(),
         "the weights do not fit:
   `query.bias` is missing: expected f32 (Head x HeadDim)
-  `out.bias` has size 5 for dim `Width`, but the dim has size 4 in `query.weight`"
+  dim `Width` has size 5 in `out.bias` and size 4 in `query.weight`"
     );
 }
 

@@ -3,6 +3,7 @@ use ndarray::{Array2, array};
 use std::fmt::Debug;
 use typed_dims::file::{AlignedBytes, MappedFile, Stored, npy, npz, safetensors};
 use typed_dims::ndarray;
+use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::prelude::*;
 
 fn all_formats<T: Stored + PartialEq + Debug>(values: &[T; 6], in_safetensors: bool, in_npy: bool) {
@@ -87,6 +88,16 @@ fn no_axes_and_no_elements() {
     assert_eq!(none.dims(), [("Out", 0), ("In", 3)]);
     let one: Tensor<f32, ()> = file.get("one").unwrap().load().unwrap();
     assert_eq!(one.order(()), 2.5);
+}
+
+#[test]
+fn files_without_tensors() {
+    let bytes = safetensors::SafetensorsWriter::new().to_bytes().unwrap();
+    assert!(safetensors::SafetensorsReader::new(bytes).unwrap().tensors().is_empty());
+    let bytes = npz::NpzWriter::new().into_bytes().unwrap();
+    assert!(npz::NpzReader::new(bytes).unwrap().tensors().is_empty());
+    let bytes = Checkpoint::new().to_bytes().unwrap();
+    assert!(Saved::new(bytes).is_ok());
 }
 
 #[test]

@@ -150,6 +150,20 @@ fn functions_of_the_user() {
     assert_refused!("doubled", |x: &X| x.order(J).apply_array(Doubled).at(J).eval());
 }
 
+/// The error names the method that was called with the closure, and the line of this call.
+#[test]
+fn functions_of_all_elements() {
+    let x = x();
+    let (text, line) = panic_of(|| grad(|y| y.map_elements(|y: f64| y * 2.0).sum((I, J)), &x));
+    assert_eq!(line, line!() - 1, "{text}");
+    let expected = "no gradient can be taken through `map_elements` (at ";
+    assert!(text.starts_with(expected) && text.contains("tensor operations for each field"), "{text}");
+    assert!(!text.contains("detach"), "{text}");
+    let (text, line) = panic_of(|| grad(|y| y.zip_elements(&x, |y: f64, x| y * x).sum((I, J)), &x));
+    assert_eq!(line, line!() - 1, "{text}");
+    assert!(text.starts_with("no gradient can be taken through `zip_elements` (at "), "{text}");
+}
+
 #[test]
 fn what_does_not_use_the_gradient_is_no_error() {
     let scale = |x: &X| x.detach().sum((I, J)).order(());

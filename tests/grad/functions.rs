@@ -1025,6 +1025,45 @@ mod in_place {
     }
 }
 
+/// Functions that are parameters can be passed on.
+#[test]
+fn functions_that_are_parameters() {
+    use typed_dims::grad::{ScalarLoss, jacobian, loss_and_grad, value_and_grad, value_and_grad_with};
+    type Line = Tensor<f64, (I,)>;
+    fn value<P: Parameters>(f: impl Fn(&P) -> Tensor<f64, ()>, by: &mut P) -> f64 {
+        value_and_grad(f, by).0
+    }
+    fn once<P: Parameters, F: FnOnce(&P) -> L, L: ScalarLoss<Elem = f64>>(f: F, by: &P) -> f64 {
+        value_and_grad(f, by).0
+    }
+    fn of_two<P: Parameters, Q: Parameters>(
+        f: impl FnOnce((&P, &Q)) -> Tensor<f64, ()>,
+        by: (&P, &Q),
+    ) -> (P, Q) {
+        grad(f, by)
+    }
+    fn with<X>(f: impl Fn(&Line) -> (Tensor<f64, ()>, X), by: &Line) -> X {
+        value_and_grad_with(f, by).2
+    }
+    fn all(f: impl Fn(&Line) -> Tensor<f64, ()> + Copy, by: &Line) -> [Line; 4] {
+        let slope = jacobian(f, by);
+        [grad(f, by), loss_and_grad(f, by).1, hvp(f, by, by), (slope + jvp(f, by, by).1).eval()]
+    }
+    fn outer(f: impl Fn(&Line) -> Line, by: &Line) -> Line {
+        let (y, pull) = vjp(f, by);
+        pull(&y)
+    }
+    let x: Line = from_vec(I.of(2), vec![1.0, 2.0]);
+    assert_eq!(value(|x: &Line| x.square().sum(I), &mut x.clone()), 5.0);
+    assert_eq!(once(|x: &Line| x.square().sum(I), &x), 5.0);
+    assert_eq!(of_two(|(a, b): (&Line, &Line)| (a * b).sum(I), (&x, &x)), (x.clone(), x.clone()));
+    assert_eq!(with(|x: &Line| (x.sum(I), 3), &x), 3);
+    let [slope, same, product, sum] = all(|x: &Line| x.square().sum(I), &x);
+    assert_eq!((&slope, &product), (&same, &slope));
+    assert_eq!(sum.order(I).to_vec(), [12.0, 14.0]);
+    assert_eq!(outer(|x| (x * 3.0).eval(), &x), (&x * 9.0).eval());
+}
+
 /// A function of twelve values has a derivative for each. A recorded function also takes twelve.
 #[test]
 fn twelve_values_at_once() {

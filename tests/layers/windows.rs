@@ -25,6 +25,51 @@ fn interpolation() {
     resized("bicubic_corners", Interpolation::cubic().align_corners());
 }
 
+/// At the position of an old element, the neighbours of this element are not read.
+#[test]
+fn interpolation_keeps_elements_beside_infinite_ones() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let (linear, cubic) = (Interpolation::linear(), Interpolation::cubic());
+    let aligned = |how: Interpolation| how.align_corners();
+    let check = |x: &[f64], how: Interpolation, expected: &[f64]| {
+        let x = from_vec(Row.of(x.len()), x.to_vec());
+        let y = x.view().interpolate(Row, expected.len(), how).order(Row).to_vec();
+        assert_eq!(format!("{y:?}"), format!("{expected:?}"), "{how:?}");
+    };
+    check(&[1.0, inf], aligned(linear), &[1.0, inf, inf]);
+    check(&[inf, 1.0], aligned(linear), &[inf, inf, 1.0]);
+    check(&[0.0, -inf, -inf], aligned(linear), &[0.0, -inf, -inf, -inf, -inf]);
+    check(&[0.0, -inf, -inf], linear, &[0.0, -inf, -inf, -inf, -inf, -inf]);
+    check(&[inf, 2.0, nan, 4.0, -inf], linear, &[inf, 2.0, nan, 4.0, -inf]);
+    check(&[inf, 2.0, nan], linear, &[2.0]);
+    for how in [cubic, aligned(cubic)] {
+        check(&[inf, 2.0, nan, 4.0, -inf], how, &[inf, 2.0, nan, 4.0, -inf]);
+    }
+    check(&[1.0, 2.0, 3.0, nan], aligned(cubic), &[1.0, 1.40625, 2.0, nan, 3.0, nan, nan]);
+    // The least numbers have no halves.
+    check(&[5e-324, 1.5e-323, 5e-324], linear, &[5e-324, 1.5e-323, 5e-324]);
+    check(&[5e-324, 1.5e-323, 5e-324], aligned(cubic), &[5e-324, 1.5e-323, 5e-324]);
+    // All positions are whole, for many sizes.
+    for len in 2..40 {
+        for how in [linear, cubic] {
+            let of = |at: usize| if at % 3 == 1 { inf } else { at as f64 };
+            let x: Vec<f64> = (0..len).map(of).collect();
+            check(&x, how, &x);
+            check(&x, aligned(how), &x);
+            let sparse: Vec<f64> =
+                (0..7 * (len - 1) + 1).map(|at| if at % 7 == 0 { (at / 7) as f64 } else { inf }).collect();
+            let every_seventh: Vec<f64> = (0..len).map(|at| at as f64).collect();
+            check(&sparse, aligned(how), &every_seventh);
+        }
+    }
+    // The gradient of an element that is kept is 1.
+    let x = from_vec(Row.of(3), vec![1.0, 2.0, inf]);
+    for how in [linear, cubic] {
+        let slopes = grad(|x| x.interpolate(Row, 3, how).index(Row, 1).eval(), &x);
+        assert_eq!(slopes.order(Row).to_vec(), [0.0, 1.0, 0.0]);
+    }
+}
+
 #[test]
 fn pooling_with_windows_behind_the_end() {
     let x: Images = array(20, (Batch.of(2), Channel.of(3), Row.of(6), Column.of(7)));

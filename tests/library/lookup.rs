@@ -35,6 +35,25 @@ fn words_are_looked_up_in_a_table() {
 }
 
 #[test]
+fn all_integers_are_positions() {
+    let table = table();
+    macro_rules! check {
+        ($($t:ty)*) => {$({
+            let at: $t = 2;
+            assert_eq!((&table).index(Word, at).order(Width), array![20, 21]);
+            assert_eq!((&table).slice(Word, 1..at).order((Word, Width)), array![[10, 11]]);
+            let a = array![[1, 2, 3], [4, 5, 6]];
+            dims!(i);
+            assert_eq!(a.at((i, at)).order(i), array![3, 6]);
+        })*};
+    }
+    check!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+    assert_eq!((&table).index(Word, -3_i8).order(Width), array![0, 1]);
+    let error = (&table).try_index(Word, u8::MAX).map(drop).unwrap_err().to_string();
+    assert!(error.contains("index 255 of dim `Word`"), "{error}");
+}
+
+#[test]
 fn a_dim_is_bound_again_like_an_axis() {
     let table = table();
     dims!(at, shift = 2);

@@ -11,6 +11,7 @@ mod splitmix;
 
 mod checks;
 mod exponential;
+mod gradients;
 mod inputs;
 mod refused;
 mod run;

@@ -135,6 +135,9 @@ fn elements_are_gathered() {
     assert_eq!(found, Array3::from_shape_fn((2, 3, 3), |(b, s, f)| table[(words[(b, s)] as usize, f)]));
     assert_eq!(gather!(table[_ f], words[b s] => f (b s)), rearrange!(found, b s f -> f (b s)));
     assert_eq!(gather!(table["_ f"], words["b s"] => "b s f"), found);
+    // The comma of generic arguments separates no operands.
+    assert_eq!(gather!(Result::<_, ()>::unwrap(Ok(table.clone()))[_ f], words[b s] => b s f), found);
+    assert_eq!(gather!(&<Result<_, ()>>::unwrap(Ok(table.clone()))[_ f], words[b s] => b s f), found);
     assert_eq!(gather!(table[_ (f 1)], words[b (s)] => (b 1) s (() f)), found);
     let along: Array2<usize> = array![[0, 2], [1, 1], [2, 0], [0, 0], [1, 2], [2, 2]];
     assert_eq!(

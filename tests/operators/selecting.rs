@@ -12,7 +12,7 @@ pub fn family() -> Family {
     Family {
         title: "Selecting by value",
         about: "`take`, `one_hot`, `masked_fill` and `from_end` are lazy; the others run immediately. In `take`, an index that is out of range is an error when its element is read; calls to recorded programs check all indices. \
-                The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs.",
+                The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends on the data: pass them a new local dim, `dims!(n)`. In recorded programs, the index of `scatter_add` and the mask of `masked_select` must not depend on inputs. `scatter` cannot be recorded if an operand depends on an input; if all indices differ, use `scatter_add`.",
         operators: entries(),
     }
 }

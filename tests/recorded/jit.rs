@@ -194,7 +194,7 @@ fn an_index_out_of_range_is_an_error_of_the_call() {
     let ids = |ids: [i64; 2]| -> Ids { from_vec(Row.of(2), ids.to_vec()) };
     assert_eq!(f.call(&ids([2, 0])).order(Row), ndarray::array![3.0, 1.0]);
     let error = f.try_call(&ids([1, 3])).expect_err("an error").to_string();
-    let at = format!("index 3 of an indexed axis is out of range for an axis of size 3 (at {}:", file!());
+    let at = format!("index 3 of dim `In` is out of range for an axis of size 3 (at {}:", file!());
     assert!(error.contains(&at), "{error}");
     assert_eq!(f.call(&ids([1, 1])).order(Row), ndarray::array![2.0, 2.0]);
 }

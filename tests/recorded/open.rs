@@ -3,7 +3,8 @@
 use crate::bits::support::assert_same;
 use crate::reloaded;
 use std::cell::OnceCell;
-use typed_dims::grad::{grad, loss_and_grad};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::grad::{grad, loss_and_grad, vjp};
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
@@ -165,6 +166,61 @@ fn means_over_parts_have_gradients() {
                 assert!(difference < 1e-6, "function {at}, `Row` = {rows}: {difference}");
             }
         }
+    }
+}
+
+/// Some steps of these backward passes read only constants.
+#[test]
+fn backward_passes_of_constants_follow_sizes() {
+    type Line = Tensor<f32, (Row,)>;
+    fn check(f: impl Fn(&Line) -> Line + Copy) {
+        let program = record(|x: &Line| f(x), spec(dynamic(Row))).expect("the function can be recorded");
+        for rows in [3, 4, 7, 600, 1001] {
+            let x: Line = (randn(Row.of(rows), 1) * 8.0).round().eval();
+            assert_eq!(program.call(&x), f(&x), "`Row` = {rows}");
+        }
+    }
+    check(|x| grad(|x: &Line| x.index(Row, -1).eval(), x));
+    check(|x| grad(|x: &Line| x.square().eval().index(Row, -1).eval(), x));
+    check(|x| grad(|x: &Line| x.sort(Row).index(Row, 0).eval(), x));
+    check(|x| grad(|x: &Line| x.unfold(Row, Key.of(3), 1, 1).sum((Row, Key)), x));
+    check(|x| grad(|x: &Line| x.shift(Row, 1, 0.0).sum(Row), x));
+    check(|x| grad(|x: &Line| x.pad(Row, 1, 1, Pad::Reflect).sum(Row), x));
+    check(|x| grad(|x: &Line| x.masked_fill(Row.eq(0), 0.0).sum(Row), x));
+    check(|x| grad(|x: &Line| (x * Row.cast::<f32>()).sum(Row), x));
+    check(|x| grad(|x: &Line| grad(|x: &Line| x.powi(3).eval().index(Row, -1).eval(), x).sum(Row), x));
+    // The cotangent of a loss that is NaN is 1, too.
+    let last = |x: &Line| grad(|x: &Line| (x.index(Row, -1) * 2.0).eval(), x);
+    let program = record(last, spec(dynamic(Row))).expect("the function can be recorded");
+    let x: Line = full(Row.of(5), f32::NAN);
+    assert_eq!(program.call(&x), last(&x));
+    // The cotangents have one element for each column.
+    let sums = |x: &Matrix| {
+        let (_, pull_back) = vjp(|x: &Matrix| x.cumsum(Row).mean(Row), x);
+        pull_back(&ones(Col.of(2)))
+    };
+    let program = record(sums, spec((dynamic(Row), Col.of(2)))).expect("the function can be recorded");
+    for rows in [1, 5, 700] {
+        let x: Matrix = randn((Row.of(rows), Col.of(2)), 1);
+        let difference = (program.call(&x) - sums(&x)).abs().max((Row, Col)).order(());
+        assert!(difference < 1e-5, "`Row` = {rows}: {difference}");
+    }
+    let median = |x: &Line| grad(|x: &Line| x.median(Row), x);
+    let error = record(median, spec(dynamic(Row))).err().expect("an error").to_string();
+    assert!(error.contains("as the gradients of `median`"), "{error}");
+}
+
+#[test]
+fn strides_above_one_are_refused() {
+    let pooled = |x: &Matrix| x.view().max_pool(Row, 2, &Window::new().stride(2)).eval();
+    let summed = |x: &Matrix| x.view().max_pool(Row, 2, &Window::new().stride(2)).mean(Row);
+    let every_second = |x: &Matrix| x.view().slice_step(Row, .., 2).eval();
+    let input = || spec((dynamic(Row), Col.of(2)));
+    for error in
+        [record(pooled, input()).err(), record(summed, input()).err(), record(every_second, input()).err()]
+    {
+        let error = error.expect("an error").to_string();
+        assert!(error.contains("the number of windows with a stride of 2, for example"), "{error}");
     }
 }
 
@@ -817,6 +873,32 @@ fn an_optimizer_takes_batches_of_any_size() {
             }
         }
     }
+}
+
+/// Messages do not contain sizes that only the recording has, or say where they come from.
+#[test]
+fn sizes_that_do_not_fit() {
+    let product = |(a, b): (&Matrix, &Tensor<f32, (Row,)>)| (a * b).eval();
+    let program = record(product, (spec((dynamic(Row), Col.of(4))), spec(dynamic(Row)))).unwrap();
+    let a: Matrix = ones((Row.of(3), Col.of(4)));
+    let expected = "input `0` has dim `Row` = 3, but input `1` has dim `Row` = 2";
+    for _ in 0..2 {
+        assert_eq!(program.try_call((&a, &ones(Row.of(2)))).unwrap_err().to_string(), expected);
+    }
+    assert_eq!(program.call((&a, &ones(Row.of(3)))), a);
+
+    let text = |f: &dyn Fn()| {
+        let panicked = catch_unwind(AssertUnwindSafe(f)).expect_err("the call panics");
+        panicked.downcast_ref::<String>().expect("the message is text").clone()
+    };
+    let found = text(&|| drop(record(product, (spec((dynamic(Row), Col.of(4))), spec(Row.of(3))))));
+    assert!(
+        found.contains("; `Row` is dynamic, and ") && found.ends_with("at which it is recorded"),
+        "{found}"
+    );
+    dims! { struct Three = 3; }
+    let found = text(&|| _ = dynamic(Three));
+    assert_eq!(found, "dim `Three` has the static size 3, so it cannot be dynamic");
 }
 
 #[test]

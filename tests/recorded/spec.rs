@@ -1,7 +1,7 @@
 //! Functions that are recorded from sizes alone.
 
 use typed_dims::fallible::try_concat;
-use typed_dims::grad::loss_and_grad;
+use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::init::orthogonal;
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::linear::Linear;
@@ -210,6 +210,32 @@ fn constant_parts() {
     };
     let program = record(joined, spec(Row.of(2))).unwrap();
     assert_eq!(program.call(&x), joined(&x));
+}
+
+/// The derivative of `sort` adds at positions that only a call knows. The recording does not write
+/// or read them: they would take gigabytes.
+#[test]
+fn the_derivative_of_sort() {
+    let slopes = |x: &Data| grad(|x: &Data| (x.sort(In) * In.cast::<f32>()).sum((Row, In)), x);
+    record(slopes, spec((Row.of(100), In.of(2_000_000)))).expect("the function can be recorded");
+    let program = record(slopes, spec((Row.of(2), In.of(3)))).expect("the function can be recorded");
+    let x: Data = from_vec((Row.of(2), In.of(3)), vec![3.0, 1.0, 2.0, -1.0, 0.0, 5.0]);
+    assert_eq!(program.call(&x), slopes(&x));
+}
+
+/// Programs can only add at indices.
+#[test]
+fn scatter_names_scatter_add() {
+    let ids = from_vec(Row.of(2), vec![0_usize, 2]);
+    let added = |x: &Tensor<f32, (Row,)>| {
+        let error = x.try_scatter(Row, Out.of(3), &ids, 0.0).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("`scatter` cannot be recorded (at "), "{error}");
+        assert!(error.contains("if all indices differ, write `scatter_add`"), "{error}");
+        x.scatter_add(Row, Out.of(3), &ids)
+    };
+    let program = record(added, spec(Row.of(2))).unwrap();
+    let x = from_vec(Row.of(2), vec![1.0, 2.0]);
+    assert_eq!(program.call(&x), (&x).scatter(Row, Out.of(3), &ids, 0.0));
 }
 
 /// Constant indices are checked although no element is computed.

@@ -1395,3 +1395,20 @@ mod drawing {
         assert_eq!(found.order((n, m, Feat)), &x + &total);
     }
 }
+
+/// An alias of a tuple, not a dim.
+type Row = (Feat,);
+
+/// A value with the name of an alias.
+#[batched]
+fn sum_of_row(x: &Tensor<f32, Row>) -> Tensor<f32, ()> {
+    #[allow(non_upper_case_globals)]
+    const Row: Feat = Feat;
+    x.sum(Row)
+}
+
+#[test]
+fn an_alias_of_a_tuple_may_have_the_name_of_a_value() {
+    let x = ndarray::array![[1.0f32, 2.0], [3.0, 4.0]];
+    assert_eq!(sum_of_row(&x.at((Batch, Feat))).order(Batch), ndarray::array![3.0, 7.0]);
+}

@@ -722,10 +722,8 @@ fn indices_from_the_end() {
     assert_eq!((v.at(p) - v.at((p - 1).from_end(p))).order(p), array![-3, 1, 2]);
     let error = v.at(p - 1).try_order(p).unwrap_err().to_string();
     assert!(error.starts_with("index -1 of axis 0, computed from dim `p`, is out of range"), "{error}");
-    assert!(
-        error.ends_with("; write `index.from_end(size)` to count negative indices from the end"),
-        "{error}"
-    );
+    let advice = "; to count negative indices from the end, write `index.from_end(size)`, or add the size to the index in `tensor!` and `gather!`";
+    assert!(error.ends_with(advice), "{error}");
     // For an index before the start, the error has the given index and no suggestion.
     let error = v.at((p - 4).from_end(p)).try_order(p).unwrap_err().to_string();
     assert!(error.starts_with("index -4 of axis 0") && !error.contains("from_end"), "{error}");

@@ -6,7 +6,8 @@ use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::optim::{
-    Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+    Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp,
+    Schedule, Sgd,
 };
 use typed_dims::prelude::*;
 
@@ -370,8 +371,8 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
     assert_eq!(
         faults(saved.load("network", &mut other)),
         [
-            "`network.up.weight` has size 3 for dim `In`, but the dim has size 4",
-            "`network.up.weight` has size 5 for dim `Hidden`, but the dim has size 6",
+            "dim `In` has size 3 in `network.up.weight`, expected 4",
+            "dim `Hidden` has size 5 in `network.up.weight`, expected 6",
             "`network.down.0` is missing: expected f32 (Hidden = 5, Out = 2)",
             "`network.ids` has elements of type u64, not i32",
             "`network.mask` has the axes (Token = 4), but its field has the axes (Hidden = 4)",
@@ -532,8 +533,8 @@ fn renamed_dims_are_read_under_their_new_names() {
     assert_eq!(
         faults(swapped.load("network.up", &mut kept)),
         [
-            "`network.up` has size 3 for dim `Hidden`, but the dim has size 5",
-            "`network.up` has size 5 for dim `In`, but the dim has size 3",
+            "dim `Hidden` has size 3 in `network.up`, expected 5",
+            "dim `In` has size 5 in `network.up`, expected 3",
         ]
     );
     let saved = Saved::new(&bytes[..]).unwrap().renaming("In", Hidden);
@@ -551,7 +552,7 @@ fn moments_of_other_sizes_are_refused() {
     let mut other = Adam::new(0.1);
     let found = faults(saved.load_optimizer("adam", &mut other, &network(6, 1)));
     assert_eq!(found.len(), 6, "{found:?}");
-    assert_eq!(found[0], "`adam.mean.up.weight` has size 5 for dim `Hidden`, but the dim has size 6");
+    assert_eq!(found[0], "dim `Hidden` has size 5 in `adam.mean.up.weight`, expected 6");
     assert_eq!(other.steps(), 0);
 }
 
@@ -948,4 +949,132 @@ fn state_is_saved() {
     assert_eq!(value.norm.running_mean, trained.norm.running_mean);
     assert_eq!(value.calls[0], trained.calls[0]);
     assert_eq!(value.mask, trained.mask);
+}
+
+#[test]
+fn an_empty_average_cannot_be_loaded_into() {
+    let bytes = {
+        let (mut average, mut sum) = (Average::new(0.75), Accumulator::new());
+        average.update(&network(4, 1));
+        sum.add(network(4, 1));
+        let mut file = Checkpoint::new();
+        file.put("average", &average).unwrap().put("sum", &sum).unwrap();
+        file.to_bytes().unwrap()
+    };
+    let saved = Saved::new(&bytes[..]).unwrap();
+    let error = saved.load("average", &mut Average::<Network>::new(0.75)).unwrap_err().to_string();
+    assert!(error.contains("`average` cannot be read: the value to load into is empty"), "{error}");
+    assert!(error.contains("call `update` once before loading") && !error.contains("not used"), "{error}");
+    let error = saved.load("sum", &mut Accumulator::<Network>::new()).unwrap_err().to_string();
+    assert!(error.contains("call `add` once before loading") && !error.contains("not used"), "{error}");
+    let mut average = Average::new(0.75);
+    average.update(&network(4, 2));
+    saved.load("average", &mut average).unwrap();
+    assert_eq!(bits(average.value().unwrap()), bits(&network(4, 1)));
+}
+
+/// The sums and averages of half precision are in `f32`, and so are they in the file.
+#[cfg(feature = "half")]
+#[test]
+fn averages_of_half_precision_continue_bit_for_bit() {
+    use half::bf16;
+    type Weights = (Tensor<bf16, (In, Hidden)>, Vec<Tensor<f32, (Out,)>>, Tensor<bf16, ()>);
+    let at = |seed: u64| -> Weights {
+        (
+            randn::<f32, _>((Hidden.of(3), In.of(2)), seed).cast::<bf16>().eval(),
+            vec![randn(Out, seed + 1)],
+            full((), bf16::from_f32(seed as f32 / 3.0)),
+        )
+    };
+    let same = |a: &Weights, b: &Weights| {
+        assert_eq!(a.0, b.0);
+        assert_eq!(a.1[0], b.1[0]);
+        assert_eq!(a.2, b.2);
+    };
+    // One update has no average in `f32` yet; further updates have one.
+    for (before, template) in [(1, 1), (2, 1), (1, 2), (5, 1), (5, 3)] {
+        let (mut average, mut sum) = (Average::new(0.9), Accumulator::new());
+        for seed in 0..before {
+            average.update(&at(seed));
+            sum.add(at(seed));
+        }
+        let mut file = Checkpoint::new();
+        file.put("average", &average).unwrap().put("sum", &sum).unwrap();
+        let bytes = file.to_bytes().unwrap();
+        let (mut resumed, mut resumed_sum) = (Average::new(0.9), Accumulator::new());
+        for seed in 0..template {
+            resumed.update(&at(seed + 50));
+            resumed_sum.add(at(seed + 50));
+        }
+        let saved = Saved::new(&bytes[..]).unwrap();
+        saved.load("average", &mut resumed).unwrap();
+        saved.load("sum", &mut resumed_sum).unwrap();
+        assert_eq!(resumed_sum.count(), before);
+        same(average.value().unwrap(), resumed.value().unwrap());
+        for seed in 10..40 {
+            average.update(&at(seed));
+            resumed.update(&at(seed));
+            sum.add(at(seed));
+            resumed_sum.add(at(seed));
+            same(average.value().unwrap(), resumed.value().unwrap());
+        }
+        same(&sum.take().unwrap(), &resumed_sum.take().unwrap());
+    }
+}
+
+/// In `f32`, an average of half precision is the one that the file has in `f32`.
+#[cfg(feature = "half")]
+#[test]
+fn averages_are_converted_from_and_to_half_precision() {
+    use half::bf16;
+    type Half = (Tensor<bf16, (In, Hidden)>, Tensor<bf16, ()>);
+    type Single = (Tensor<f32, (In, Hidden)>, Tensor<f32, ()>);
+    let single = |seed: u64| -> Single {
+        let weight: Tensor<f32, (In, Hidden)> = randn((Hidden.of(3), In.of(2)), seed);
+        (weight.cast::<bf16>().cast::<f32>().eval(), full((), bf16::from_f32(seed as f32 / 3.0).to_f32()))
+    };
+    let rounded =
+        |of: &Single| -> Half { (of.0.view().cast::<bf16>().eval(), of.1.view().cast::<bf16>().eval()) };
+    for updates in [1, 2, 5] {
+        let (mut wide, mut narrow) = (Average::new(0.9), Average::new(0.9));
+        let (mut wide_sum, mut narrow_sum) = (Accumulator::new(), Accumulator::new());
+        for seed in 0..updates {
+            wide.update(&single(seed));
+            wide_sum.add(single(seed));
+            narrow.update(&rounded(&single(seed)));
+            narrow_sum.add(rounded(&single(seed)));
+        }
+        let (mut of_wide, mut of_narrow) = (Checkpoint::new(), Checkpoint::new());
+        of_wide.put("average", &wide).unwrap().put("sum", &wide_sum).unwrap();
+        of_narrow.put("average", &narrow).unwrap().put("sum", &narrow_sum).unwrap();
+
+        let saved = Saved::new(of_narrow.to_bytes().unwrap()).unwrap();
+        let (mut average, mut sum) = (Average::new(0.9), Accumulator::new());
+        average.update(&single(50));
+        sum.add(single(50));
+        assert_eq!(
+            faults(saved.load("average", &mut average)),
+            [
+                "`average.value.0` has elements of type bf16, not f32",
+                "`average.value.1` has elements of type bf16, not f32",
+            ]
+        );
+        let saved = saved.converting_floats();
+        saved.load("average", &mut average).unwrap();
+        saved.load("sum", &mut sum).unwrap();
+        assert_eq!(average.value(), wide.value());
+        assert_eq!((sum.count(), sum.take()), (updates, wide_sum.clone().take()));
+
+        let saved = Saved::new(of_wide.to_bytes().unwrap()).unwrap().converting_floats();
+        let (mut average, mut sum) = (Average::new(0.9), Accumulator::new());
+        for seed in 50..53 {
+            average.update(&rounded(&single(seed)));
+            sum.add(rounded(&single(seed)));
+        }
+        saved.load("average", &mut average).unwrap();
+        saved.load("sum", &mut sum).unwrap();
+        assert_eq!(*average.value().unwrap(), rounded(wide.value().unwrap()));
+        average.update(&rounded(&single(9)));
+        assert_eq!(sum.count(), updates);
+    }
 }

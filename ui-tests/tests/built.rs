@@ -10,8 +10,18 @@ use ui_tests::rustc;
 
 #[test]
 fn two_dims_along_one_mesh_axis() {
-    let path = home().join("built/two_dims_along_one_mesh_axis.rs");
-    let case = Case { name: "built/two_dims_along_one_mesh_axis".into(), path };
+    agrees("two_dims_along_one_mesh_axis");
+}
+
+#[test]
+fn layer_that_maps_a_dim_to_itself() {
+    agrees("layer_that_maps_a_dim_to_itself");
+}
+
+/// Compares the message for a program with its golden file.
+fn agrees(name: &str) {
+    let path = home().join(format!("built/{name}.rs"));
+    let case = Case { name: format!("built/{name}"), path };
     let message = built(&case);
     assert_eq!(lacking(&case.words(), &message), [""; 0], "in\n{message}");
     if rustc::running() != rustc::golden() {

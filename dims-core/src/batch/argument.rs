@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the extra dim `n` and two positional axes"
+    note = "bind each axis of an array to a dim: `a.at(Seq)`, or `a.at((n, Seq))` with an extra dim `n`; `..` leaves an axis positional"
 )]
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]

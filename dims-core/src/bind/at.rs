@@ -98,7 +98,8 @@ each_tuple!(binder_lists);
 /// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "expected one binder for each axis (the dims of a tensor are bound already); `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
+    label = "expected one binder for each axis, or in `tensor!` one index",
+    note = "the dims of a tensor are bound already; in `at`, `..` leaves one axis positional, and `Ellipsis` all remaining ones; an `ArrayD` takes neither `Ellipsis` nor the `...` of `gather!`"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]
@@ -299,11 +300,13 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// The tensor with one of its dims rebound, the way [`At::at`] binds an axis. With a tensor of
     /// integers, this looks up elements; other binders work too, except those that leave the axis
-    /// positional, or insert a positional axis. Nothing is copied.
+    /// positional, or insert a positional axis. Nothing is copied. As in `at`, a tuple is a list of
+    /// binders, so a tuple that splits the dim is in a list of one: `((h, w),)`.
     ///
     /// ```text
     /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width
     /// signal.lookup(Time, t + lag)    a window: a strided view
+    /// image.lookup(Pixel, ((h, w),))  the dim is split into two
     /// ```
     ///
     /// To bind several dims, bind one after the other:

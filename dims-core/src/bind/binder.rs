@@ -330,7 +330,7 @@ macro_rules! positions {
     )*};
 }
 
-positions!(i32 i64 isize usize u32 u64);
+positions!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 macro_rules! ranges {
     ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(

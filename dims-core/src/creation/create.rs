@@ -168,6 +168,16 @@ each_tuple!(sized_lists);
 /// let x = from_vec(Chained(In.of(2), Out.of(2)), vec![1, 2, 3, 4]);
 /// assert_eq!(x.order((In, Out)), ndarray::array![[1, 2], [3, 4]]);
 /// ```
+///
+/// A dim in both lists is an error of the function that gets them:
+///
+/// ```
+/// # use typed_dims::creation::create::Chained;
+/// # use typed_dims::prelude::*;
+/// # dims! { struct In; }
+/// let error = try_from_vec(Chained(In.of(2), In.of(2)), vec![1, 2, 3, 4]).unwrap_err();
+/// assert_eq!(error.to_string(), "dim `In` is named twice");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Chained<A, B>(pub A, pub B);
 
@@ -195,10 +205,11 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
 
 /// The dims as written, with their sizes.
 pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
-    const { assert!(D::COUNT == D::Set::KEYS.as_slice().len(), "a dim is named twice") };
     let mut written = WrittenSizes::default();
     dims.each(|key, size| written.add(key, size));
-    written.checked(D::Set::KEYS)
+    // The types of tuples name each dim once; a `Chained` list can name one twice.
+    let is_distinct = const { D::COUNT == D::Set::KEYS.as_slice().len() };
+    written.checked(D::Set::KEYS, is_distinct)
 }
 
 /// Dims as written, with their sizes, and the first error.
@@ -217,9 +228,17 @@ impl WrittenSizes {
         self.sizes.push((key, size));
     }
 
-    fn checked(self, keys: &Keys) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+    fn checked(self, keys: &Keys, is_distinct: bool) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
         self.failed.map_or(Ok(()), Err)?;
         let sizes = self.sizes;
+        if !is_distinct {
+            let is_second = |&(at, (key, _)): &(usize, &(DimKey, usize))| {
+                sizes[..at].iter().any(|(own, _)| own.same(key))
+            };
+            let second = sizes.iter().enumerate().find(is_second);
+            let name = second.map_or("a dim", |(_, (key, _))| key.name);
+            return Err(DimError::Shape { what: format!("dim `{name}` is named twice") });
+        }
         let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(UNSIZED, |&(_, size)| size);
         keys.check_primes(|at| (of(&keys.as_slice()[at]), None))?;
         Ok(sizes)

@@ -5,7 +5,7 @@ use crate::execute::place::{count, filled};
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::index::ComputedIndex;
-use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded, check_unrecorded_as};
+use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded_as};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::axes::AxisBlock;
@@ -24,6 +24,9 @@ use kernels::memory::destination::Destination;
 use kernels::ops::{Add, BinaryOp, Replace};
 use kernels::scalar::{IndexInt, Num};
 use smallvec::SmallVec;
+
+/// Why a program cannot scatter without adding.
+const REPLACES: &str = "it replaces elements, and programs can only add them; if all indices differ, write `scatter_add`, which fills with zeros";
 
 /// How elements with the same position are combined.
 pub(crate) struct ScatterWork<T, O> {
@@ -91,6 +94,9 @@ where
             ("scatter_add", "its indices depend on an input; capture them, or write `contract` and `one_hot`")
         }
     };
+    if last_stays {
+        check_unrecorded_as(&value.expr, name, REPLACES)?;
+    }
     check_unrecorded_as(&index.expr, name, why)?;
     let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
     let scope = step.scope();
@@ -122,9 +128,6 @@ where
     let order = ScatterLoops::<V, D>::ORDER.as_slice();
     let mut step_of_sum = StepOfSum::default();
     if step.is_some() {
-        if last_stays {
-            check_unrecorded(&value.expr, name)?;
-        }
         let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
         let indices = evaluate_unrecorded::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
         // (If elements are computed, `update_in` checks the indices.)

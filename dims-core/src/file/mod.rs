@@ -82,5 +82,7 @@ pub use entry::Entry;
 pub use error::FileError;
 #[cfg(feature = "memmap")]
 pub use mapped::MappedFile;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
+pub(crate) use names::FileKind;
 #[cfg(feature = "safetensors")]
 pub(crate) use names::shortened;

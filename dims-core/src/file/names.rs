@@ -6,7 +6,7 @@ use super::FileError;
 use crate::types::set::DimKey;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use kernels::error::Plural;
 
 /// The name, roles and static size of an axis in a file.
@@ -22,12 +22,12 @@ pub struct AxisName {
 
 /// The names of dims in the format of a file.
 pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<String, FileError> {
+    if let Some(name) = DimKey::repeated_name(keys.clone()) {
+        let what = format!("a file cannot tell two dims named `{name}` apart: rename one of them");
+        return Err(FileError::Unwritable { what });
+    }
     let mut text = String::new();
-    for (at, key) in keys.clone().enumerate() {
-        if keys.clone().take(at).any(|earlier| earlier.name == key.name) {
-            let what = format!("a file cannot tell two dims named `{}` apart: rename one of them", key.name);
-            return Err(FileError::Unwritable { what });
-        }
+    for (at, key) in keys.enumerate() {
         if at > 0 {
             text.push_str(", ");
         }
@@ -84,6 +84,44 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         return Err(invalid(format!("name {} of {}", axes.len(), Plural(sizes.len(), "axis", "axes"))));
     }
     Ok(axes)
+}
+
+/// The first bytes of a `.npy` file.
+pub const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+
+/// A kind of file with tensors. Printing it gives its name in messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// An `.npz` archive.
+    Npz,
+    /// A `.npy` file.
+    Npy,
+    /// A safetensors file.
+    Safetensors,
+}
+
+impl FileKind {
+    /// The kind of file that begins like these bytes. No file begins like two kinds: the length of
+    /// the header, with which a safetensors file begins, would be too large.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..] => Some(FileKind::Npz),
+            _ if bytes.starts_with(NPY_MAGIC) => Some(FileKind::Npy),
+            // The length of a header that is not too long, and its first byte.
+            [_, _, _, 0..=5, 0, 0, 0, 0, b'{', ..] => Some(FileKind::Safetensors),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Npz => "an `.npz` archive",
+            FileKind::Npy => "a `.npy` file",
+            FileKind::Safetensors => "a safetensors file",
+        })
+    }
 }
 
 /// Text from a file, for a message: escaped, and truncated if it is long.

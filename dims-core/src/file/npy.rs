@@ -12,7 +12,7 @@
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored};
-use super::names::{read, shortened};
+use super::names::{FileKind, NPY_MAGIC as MAGIC, read, shortened};
 use super::{AlignedBytes, Entry, FileError, save};
 use crate::execute::assign::NoneLeft;
 use crate::plan::shape::volume;
@@ -22,8 +22,6 @@ use alloc::vec::Vec;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The prefix of the names in a header.
 const COMMENT: &str = "# dims:";
@@ -160,8 +158,10 @@ impl Header {
     /// The header, and the position of the elements.
     fn read(bytes: &[u8]) -> Result<(Self, usize), FileError> {
         let cut = || invalid("the file ends before its header does");
-        let version =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("it does not start like a `.npy` file"))?;
+        let version = bytes.strip_prefix(MAGIC).ok_or_else(|| match FileKind::of(bytes) {
+            Some(kind) => invalid(format!("it does not start like {}, but like {kind}", FileKind::Npy)),
+            None => invalid(format!("it does not start like {}", FileKind::Npy)),
+        })?;
         let (len, start) = match *version.get(..6).ok_or_else(cut)? {
             [1, 0, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), MAGIC.len() + 4),
             [2 | 3, 0, a, b, c, d] => (u32::from_le_bytes([a, b, c, d]) as usize, MAGIC.len() + 6),

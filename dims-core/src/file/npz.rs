@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, Storable};
 use super::element::{Stored, streamed};
-use super::names::reason;
+use super::names::{FileKind, reason};
 use super::{AlignedBytes, Entry, FileError, npy, save};
 use crate::creation::convert::{AxisDims, CountOf};
 use crate::execute::assign::NoneLeft;
@@ -69,7 +69,13 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     ///
     /// If the file is not valid.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(&error))?;
+        let kind = FileKind::of(bytes.as_ref()).filter(|&kind| kind != FileKind::Npz);
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| match kind {
+            Some(kind) => {
+                FileError::format(format!("it does not start like {}, but like {kind}", FileKind::Npz))
+            }
+            None => invalid(&error),
+        })?;
         Ok(NpzReader { archive, path: None, most: None })
     }
 

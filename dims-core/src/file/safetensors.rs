@@ -2,7 +2,7 @@
 
 use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored, encoded};
-use super::names::{read, reason, written};
+use super::names::{FileKind, read, reason, written};
 #[cfg(feature = "npy")]
 use super::npy;
 use super::{AlignedBytes, Entry, FileError, save};
@@ -86,7 +86,11 @@ fn read_header(file: &[u8]) -> Result<(usize, Metadata), FileError> {
     let (len, rest) = file.split_first_chunk::<8>().ok_or_else(cut)?;
     let len = u64::from_le_bytes(*len);
     if len > LONGEST {
-        return Err(FileError::format(format!("a header of {len} bytes is too long")));
+        let what = match FileKind::of(file) {
+            Some(kind) => format!("it does not start like {}, but like {kind}", FileKind::Safetensors),
+            None => format!("a header of {len} bytes is too long"),
+        };
+        return Err(FileError::format(what));
     }
     let (header, elements) = rest.split_at_checked(len as usize).ok_or_else(cut)?;
     let metadata: Metadata = serde_json::from_slice(header)
@@ -391,7 +395,9 @@ impl SafetensorsWriter {
             let view = TensorView::new(*dtype, sizes.clone(), bytes).map_err(|error| unwritable(&error))?;
             views.push((name, view));
         }
-        serialize(views, Some(self.metadata.clone())).map_err(|error| unwritable(&error))
+        // Without tensors, the crate writes a header that is not JSON if the metadata is an empty map.
+        let metadata = (!self.metadata.is_empty()).then(|| self.metadata.clone());
+        serialize(views, metadata).map_err(|error| unwritable(&error))
     }
 
     /// Writes the file. If that fails, an existing file is unchanged: see [saving](super#saving).

@@ -11,7 +11,7 @@
 //! `image = { features = ["png"] }`.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::error::{DimError, Origin, list_sizes};
+use crate::error::{DimError, Origin, OriginSuffix, list_sizes};
 use crate::laid::LaidWhole;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -107,19 +107,15 @@ fn image_of<P: Pixel>(
     data: Vec<P::Subpixel>,
     sizes: &[usize],
     names: &[&'static str],
-    second_origin: Origin,
+    origin: Origin,
 ) -> Result<ImageOf<P>, DimError> {
-    let channels = P::CHANNEL_COUNT.into();
+    let channels = usize::from(P::CHANNEL_COUNT);
     if let (Some(&first), Some(&dim)) = (sizes.get(2), names.get(2))
         && first != channels
     {
-        return Err(DimError::SizeConflict {
-            dim,
-            first,
-            first_origin: None,
-            second: channels,
-            second_origin,
-        });
+        let (pixels, at) = (P::COLOR_MODEL, OriginSuffix(origin));
+        let what = format!("dim `{dim}` has size {first}, but {pixels} pixels have {channels} channels{at}");
+        return Err(DimError::Shape { what });
     }
     let too_large =
         || DimError::TooLarge { dims: list_sizes(names.iter().copied().zip(sizes.iter().copied())) };

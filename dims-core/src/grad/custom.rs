@@ -91,8 +91,9 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// This saves memory and costs time.
 ///
 /// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
-/// gradient flows must be among the inputs, `f` must be `'static`, and dims must not be local. In a
-/// function with `#[batched]`, name the rest, with the bound `B: Dims + 'static`. `f` must return
+/// gradient flows must be among the inputs, `f` must be `Send`, `Sync` and `'static`, and dims must
+/// not be local. In a function with `#[batched]`, name the rest, with the bound
+/// `B: Dims + 'static`. `f` gets one reference, to a tuple for several inputs. It must return
 /// the same value each time, so draw random numbers from a seed. While a function is being
 /// [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
 ///

@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, Origin};
 use crate::grad::inputs::Inputs;
-use crate::grad::lent::{Lend, LentOf};
+use crate::grad::lent::{FunctionOf, Lend};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
@@ -32,7 +32,7 @@ use twins::panicking_twin;
 /// If the direction and the input differ in sizes or structure, or memory runs out.
 #[panicking_twin]
 pub fn try_jvp<P: Inputs, Y: Parameters>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    f: impl FunctionOf<P, Y>,
     by: P,
     direction: P,
 ) -> Result<(Y, Y), DimError> {
@@ -77,7 +77,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 /// parameter has floats, or memory runs out.
 #[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    f: impl FunctionOf<P, L>,
     by: P,
     direction: P,
 ) -> Result<P::Value, DimError> {

@@ -40,7 +40,7 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "no derivative with respect to `{Self}`",
     label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of up to 12 such references: `&w`, `(&w, &b)`",
-    note = "compute an expression first, `&x.eval()`; pass a number as a tensor without dims, `&full((), x)`"
+    note = "compute an expression first, `&x.eval()`; pass a number as a tensor without dims, `&full((), x)`; where the type is a parameter, write `P: Parameters`"
 )]
 pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
     #[doc(hidden)]

@@ -6,7 +6,7 @@ use crate::grad::blocks::{
     ComputedBlocks, ComputedRows, HessianInputs, JacobianInputs, ParameterColumns, rows_of,
 };
 use crate::grad::jacobian_dims::{JacobianDims, JacobianOf, OncePerDim, OncePerDimOfHessian};
-use crate::grad::lent::{Lend, LentOf};
+use crate::grad::lent::{FunctionOf, Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::Path;
 use crate::grad::reverse::differentiated;
@@ -65,10 +65,10 @@ use twins::panicking_twin;
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the next line in errors
 pub fn try_jacobian<P: JacobianInputs<T, O, Twice = W>, T: Real, O: Dims, W: MaybeDim<IsMissing: OncePerDim<W>>>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Named<T, O>,
+    f: impl FunctionOf<P, Named<T, O>>,
     by: P,
 ) -> Result<P::Jacobian, DimError> {
-    jacobian_of(f, by)
+    jacobian_of::<P, T, O>(f, by)
 }
 
 fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
@@ -128,7 +128,7 @@ fn jacobian_of<P: JacobianInputs<T, O>, T: Real, O: Dims>(
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the next line in errors
 pub fn try_hessian_primed<P: HessianInputs<L::Elem, Twice = W>, L: ScalarLoss, W: MaybeDim<IsMissing: OncePerDimOfHessian<W>>>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    f: impl FunctionOf<P, L>,
     by: P,
 ) -> Result<P::Hessian, DimError> {
     let mut variables = Variables::default();

@@ -27,6 +27,65 @@ pub trait Lend<'t, Lives = &'t Self>: Referring {
 /// The argument of a function with the inputs `P`.
 pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
 
+/// A function of the [`Inputs`](crate::grad::Inputs) `P` that returns a `Y`.
+///
+/// While rustc does not know `P`, it refuses `F: for<'t> FnOnce(LentOf<'t, P>)` for a parameter
+/// such as `f: impl Fn(&P) -> Y`. [`InputsFor`] makes it wait for `P`: the bound is on `P`, not on
+/// `F`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of the inputs",
+    label = "expected a function of the inputs, which come after it: `grad(|w| .., &w)`, `grad(|(w, b)| .., (&w, &b))`",
+    note = "the function gets references: `f: impl Fn(&P) -> L`, or for two inputs `impl Fn((&P, &Q)) -> L`"
+)]
+pub trait FunctionOf<P: for<'t> Lend<'t>, Y>: for<'t> FnOnce(LentOf<'t, P>) -> Y {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: InputsFor<F, Y> + Alias<F, Itself = F>, Y, F: FunctionOfSome<P, Y>> FunctionOf<P, Y> for F {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// Inputs of the function `F`.
+pub trait InputsFor<F, Y>:
+    for<'t> Lend<'t> + Alias<F, Itself: for<'t> FnOnce(LentOf<'t, Self>) -> Y>
+{
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: for<'t> Lend<'t>, Y, F: for<'t> FnOnce(LentOf<'t, P>) -> Y> InputsFor<F, Y> for P {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// `F` as an associated type. From the bound of [`InputsFor`] on this type, rustc infers the bound
+/// on `F`.
+pub trait Alias<F> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// `F`.
+    type Itself;
+}
+
+impl<P, F> Alias<F> for P {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Itself = F;
+}
+
+/// A function of the inputs for some lifetime. With this bound, rustc refuses an argument that is
+/// not a function before it knows `P`.
+pub trait FunctionOfSome<P, Y> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, P: Lend<'t> + 't, Y, F: FnOnce(LentOf<'t, P>) -> Y> FunctionOfSome<P, Y> for F {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 impl<P> Referring for &P {
     type Value = P;
 }

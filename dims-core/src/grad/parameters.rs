@@ -20,7 +20,7 @@ pub use tensors::TensorSets;
 use tensors::totals;
 use twins::panicking_twin;
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, EACH_FIELD, unwrap};
 use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::{Binary, Expr, Unary};
 use crate::storage::Evaluated;
@@ -32,6 +32,7 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
 use core::fmt::Debug;
 use core::marker::PhantomData;
+use core::panic::Location;
 use kernels::memory::allocate::reserve;
 use kernels::ops::Map;
 use kernels::scalar::{Element, Real};
@@ -221,7 +222,9 @@ pub trait Parameters: Sized {
             }
         }
 
+        let at = Location::caller();
         Self::walk([self], &mut Path::new(), &mut Each(f, PhantomData))
+            .map_err(|error| without_derivative(error, "map_elements", at))
     }
 
     /// Applies `f` to each element of the tensors of `T` and the element of `other` at the same
@@ -253,7 +256,9 @@ pub trait Parameters: Sized {
             }
         }
 
+        let at = Location::caller();
         Self::walk([self, other], &mut Path::new(), &mut Pairs(f, PhantomData))
+            .map_err(|error| without_derivative(error, "zip_elements", at))
     }
 }
 
@@ -379,6 +384,23 @@ pub trait Walk<const N: usize> {
         let _ = (keys, sizes);
     }
 
+    /// Whether the file that the walk reads has a tensor at this path. `None`: the walk reads no
+    /// file. A walk that reads a file makes the sums and averages in `f32` that the file has, even
+    /// if the given value lacks them.
+    #[doc(hidden)]
+    fn has(&self, path: &Path) -> Option<bool> {
+        let _ = path;
+        None
+    }
+
+    /// Called before the walk visits the fields of the value at this path. The value keeps the
+    /// tensors of its field `kept` that are of half precision in `f32` too, in its field `exact`. If
+    /// `kept` is empty, `filled_by` is the method that fills it.
+    #[doc(hidden)]
+    fn keeps_exact(&mut self, path: &Path, [kept, exact]: [&str; 2], filled_by: Option<&str>) {
+        let _ = (path, kept, exact, filled_by);
+    }
+
     /// The error for values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()
@@ -438,6 +460,13 @@ pub trait Visitor<const M: usize, const N: usize> {
         read: [&Named<T, S, R>; N],
     ) -> Result<(), Self::Error>;
 
+    /// Called before [`tensor`](Visitor::tensor) gets the state of an optimizer as one line of
+    /// elements. `keys` and `sizes` are the dims and sizes of the state's axes, innermost last.
+    #[doc(hidden)]
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        let _ = (keys, sizes);
+    }
+
     /// Called before the state of the optimizer at this path is visited.
     #[doc(hidden)]
     fn optimizer(&mut self, path: &Path) -> Result<(), Self::Error> {
@@ -456,7 +485,8 @@ pub trait Visitor<const M: usize, const N: usize> {
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter",
-    label = "if it has tensors, write `#[derive(Parameters)]` before their struct; otherwise, mark the field `#[parameters(constant)]`"
+    label = "if it has tensors, write `#[derive(Parameters)]` before their struct; otherwise, mark the field `#[parameters(constant)]`",
+    note = "tensors can be in a struct, a tuple, an array, a `Vec`, an `Option` or a `Box`; a number that changes in training is a tensor, `Tensor<u64, ()>`, in a field `#[parameters(state)]`; a constant is neither learned nor saved"
 )]
 pub trait ParameterField: Sized {
     #[doc(hidden)]
@@ -579,6 +609,17 @@ pub(crate) fn sizes_differ(
     let values = values_at(path);
     let what = format!("{values} differ: {name} has size {size} in {first}, {other_size} in {other}");
     DimError::Shape { what }
+}
+
+/// The error of a closure called with traced elements, as an error of the method that was called.
+#[cold]
+fn without_derivative(error: DimError, operation: &'static str, at: &'static Location<'static>) -> DimError {
+    match error {
+        DimError::NoOwnDerivative { parameters, .. } => {
+            DimError::NoOwnDerivative { operation, remedy: EACH_FIELD, origin: Some(at), parameters }
+        }
+        error => error,
+    }
 }
 
 /// The elements of an expression with the sizes of `tensor`, in the memory order of `tensor`.

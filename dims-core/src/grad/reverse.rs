@@ -3,7 +3,7 @@
 use crate::error::{DimError, Origin, no_own_derivative, unwrap};
 use crate::expr::step::{is_recorded, unrecordable};
 use crate::grad::inputs::Inputs;
-use crate::grad::lent::{Lend, LentOf};
+use crate::grad::lent::{FunctionOf, Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss, number_of};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, FloatPairs, Variables, detached};
@@ -37,10 +37,7 @@ use twins::panicking_twin;
 /// not fit into memory. An operation without a derivative that runs in `f` panics there, unless `f`
 /// uses the `try_` form.
 #[panicking_twin]
-pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
-    by: P,
-) -> Result<P::Value, DimError> {
+pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(f: impl FunctionOf<P, L>, by: P) -> Result<P::Value, DimError> {
     differentiated::<P, P, L, (), ()>(|by| (f(by), ()), by, |_, _| ()).map(|((), gradient, ())| gradient)
 }
 
@@ -52,7 +49,7 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
 /// or of an outer recorded function: use [`loss_and_grad`] there.
 #[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    f: impl FunctionOf<P, L>,
     by: P,
 ) -> Result<(L::Elem, P::Value), DimError> {
     let (value, gradient, ()) = try_value_and_grad_with(|by| (f(by), ()), by)?;
@@ -78,7 +75,7 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 /// ```
 #[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    f: impl FunctionOf<P, L>,
     by: P,
 ) -> Result<(Named<L::Elem, L::Dims>, P::Value), DimError> {
     let (loss, gradient, ()) = try_loss_and_grad_with(|by| (f(by), ()), by)?;
@@ -88,7 +85,7 @@ pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
 /// Like [`value_and_grad_with`], but returns the loss as a tensor: see [`loss_and_grad`].
 #[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    f: impl FunctionOf<P, (L, X)>,
     by: P,
 ) -> Result<(Named<L::Elem, L::Dims>, P::Value, X), DimError> {
     let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
@@ -115,7 +112,7 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
 /// ```
 #[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    f: impl FunctionOf<P, (L, X)>,
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     // A number cannot be part of an outer recording.
@@ -230,7 +227,7 @@ fn pulled<P: Inputs, Y: Parameters>(
 /// error.
 #[track_caller]
 pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    f: impl FunctionOf<P, Y>,
     by: P,
 ) -> (Y, Box<dyn Fn(&Y) -> P::Value + 'p>) {
     let (shown, Pullback { traced, variables, value }) = unwrap(try_vjp(f, by));
@@ -245,7 +242,7 @@ pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
 /// If memory runs out.
 #[track_caller]
 pub fn try_vjp<P: Inputs, Y: Parameters>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    f: impl FunctionOf<P, Y>,
     by: P,
 ) -> Result<(Y, Pullback<P, Y>), DimError> {
     let mut variables = Variables::default();

@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::step::RowBlocks;
 use crate::expr::evaluate::evaluate_tensor;
-use crate::expr::{Binary, Expr};
+use crate::expr::{Binary, Expr, Scalar, Select};
 use crate::operators::rearranged::{ResizeDim, moved_by};
 use crate::operators::window::PerDim;
 use crate::storage::Evaluated;
@@ -70,32 +70,47 @@ impl Interpolation {
         Interpolation { corners: Corners::Middles, ..self }
     }
 
-    /// The position of the new element `at` of `len` among `size` old elements.
+    /// The position of the new element `at` of `len` among `size` old elements. Whole positions are
+    /// exact.
     fn place(self, at: usize, size: usize, len: usize) -> f64 {
         match self.corners {
             Corners::Middles if len == 1 => 0.0,
-            Corners::Middles => at as f64 * ((size - 1) as f64 / (len - 1) as f64),
+            Corners::Middles => at as f64 * (size - 1) as f64 / (len - 1) as f64,
             Corners::Edges => {
-                let place = (at as f64 + 0.5) * (size as f64 / len as f64) - 0.5;
+                let (at, size, len) = (at as f64, size as f64, len as f64);
+                let place = ((2.0 * at + 1.0) * size - len) / (2.0 * len);
                 if self.curve == Curve::Linear { place.max(0.0) } else { place }
             }
         }
     }
 
-    /// The positions and weights of the old elements from which the new element `at` of `len` is
-    /// computed. The positions are not yet clamped to `0..size`.
-    fn taps(self, at: usize, size: usize, len: usize) -> [(isize, f64); 4] {
+    /// The position and the weight of an old element from which the new element `at` of `len` is
+    /// computed. `tap` is the number of the old element: below 2 for a line, below 4 for a curve.
+    fn tap<T: Real>(self, tap: usize, at: usize, size: usize, len: usize) -> (usize, T) {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
         match self.curve {
-            Curve::Linear => [(first, 1.0 - share), (first + 1, share), (first, 0.0), (first, 0.0)],
+            Curve::Linear => distinct([(first, 1.0 - share), (first + 1, share)], size)[tap],
             Curve::Cubic => {
                 let steps = [share + 1.0, share, 1.0 - share, 2.0 - share];
-                let weight = |tap: usize| cubic_weight(steps[tap]);
-                [0, 1, 2, 3].map(|tap| (first - 1 + tap as isize, weight(tap)))
+                let taps = [0, 1, 2, 3].map(|tap| (first - 1 + tap as isize, cubic_weight(steps[tap])));
+                distinct(taps, size)[tap]
             }
         }
     }
+}
+
+/// Clamps the positions to `0..size`. If several taps are then at one element, the first gets the sum
+/// of their weights, and the others get 0.
+fn distinct<T: Real, const N: usize>(taps: [(isize, f64); N], size: usize) -> [(usize, T); N] {
+    let mut taps = taps.map(|(at, weight)| (at.clamp(0, size as isize - 1) as usize, weight));
+    for tap in 1..N {
+        if let Some(first) = (0..tap).find(|&first| taps[first].0 == taps[tap].0) {
+            taps[first].1 += taps[tap].1;
+            taps[tap].1 = 0.0;
+        }
+    }
+    taps.map(|(at, weight)| (at, T::from(weight).expect("an `f64` can be rounded to any float type")))
 }
 
 /// The weight of an element at this distance.
@@ -158,7 +173,8 @@ impl Interpolate {
         Ok(Binary { op: ops::Add, a, b })
     }
 
-    /// One tap for all elements, times its weights.
+    /// One tap for all elements, times its weights. It is 0 where the weight is, also for elements
+    /// that are infinite or NaN.
     #[track_caller]
     fn tap<T: Real, S: Dims, R: Rank>(
         &self,
@@ -169,14 +185,15 @@ impl Interpolate {
     ) -> Result<impl Expr<Elem = T>, DimError> {
         let blocks = RowBlocks::one_of_several(tensor, dim)?;
         let size = blocks.size();
-        let taps = |to: usize| self.by.taps(to, size, len)[tap];
-        let from = |to: usize| taps(to).0.clamp(0, size as isize - 1) as usize;
-        let moved: Named<T, S, R> = moved_by(blocks, dim, len, &from)?;
-        let weight = |to: usize| T::from(taps(to).1).expect("an `f64` can be rounded to any float type");
+        let tap = |to: usize| self.by.tap::<T>(tap, to, size, len);
+        let moved: Named<T, S, R> = moved_by(blocks, dim, len, &|to| tap(to).0)?;
         let shape = moved.unchecked_shape()?;
-        let weights: Vec<T> = (0..len).map(weight).collect();
-        let b = Evaluated::<T, S, R>::along(weights, position(&shape, dim), shape.sizes());
-        Ok(Binary { op: ops::Mul, a: moved.expr, b })
+        let weights: Vec<T> = (0..len).map(|to| tap(to).1).collect();
+        let is_left_out: Vec<bool> = weights.iter().map(|&weight| weight == T::ZERO).collect();
+        let axis = position(&shape, dim);
+        let b = Evaluated::<T, S, R>::along(weights, axis, shape.sizes());
+        let cond = Evaluated::<bool, S, R>::along(is_left_out, axis, shape.sizes());
+        Ok(Select { cond, a: Scalar(T::ZERO), b: Binary { op: ops::Mul, a: moved.expr, b } })
     }
 }
 

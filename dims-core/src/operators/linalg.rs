@@ -73,7 +73,7 @@ pub type Triangle<'a, O, A, I, J> = Named<
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`",
-    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`; an array becomes a tensor when it is bound, `b.at((i, j))`"
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`; an array becomes a tensor when it is bound, `b.at((i, j))`; of a double reference `&&b`, remove one `&`"
 )]
 pub trait Operable<T>: Computable<Elem = T> {
     #[doc(hidden)]

@@ -277,10 +277,15 @@ pub trait Restructure: Computable {
 
     /// Cuts the tensor along a dim into pieces of the given sizes, which must add up to the size of
     /// the dim. The pieces are views, so call `split` on a reference if the tensor owns its
-    /// elements.
+    /// elements. Most methods move a piece, so borrow it in the `Vec`: `(&parts[1]).exp()`.
     ///
-    /// ```text
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(5), vec![1.0, 2.0, 3.0, 4.0, 5.0]);
     /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
+    /// assert_eq!((&parts[1]).square().order(Seq), ndarray::array![9.0, 16.0, 25.0]);
     /// ```
     ///
     /// # Panics
@@ -348,7 +353,7 @@ pub trait Restructure: Computable {
     /// piece has the rest. There can be fewer than `count` pieces: 6 elements with a `count` of 4
     /// give 3 pieces of 2. Like PyTorch's `chunk`, except that a dim without elements gives no
     /// pieces. For the pieces of NumPy's `array_split`, pass their sizes to
-    /// [`split`](Restructure::split).
+    /// [`split`](Restructure::split). To use a piece in the `Vec`, borrow it: `(&pieces[0]).exp()`.
     ///
     /// # Panics
     ///
@@ -376,7 +381,8 @@ pub trait Restructure: Computable {
     }
 
     /// The tensors at all positions along a dim: the inverse of
-    /// [`stack`](crate::operators::join::stack).
+    /// [`stack`](crate::operators::join::stack). To use a tensor in the `Vec`, borrow it:
+    /// `(&rows[0]).exp()`.
     ///
     /// # Panics
     ///

@@ -136,7 +136,7 @@ pub trait Selecting: Computable {
     /// assert_eq!(x.take(i, ids.at(k).from_end(i)).order(k), ndarray::array![30, 10, 10]);
     /// assert_eq!(a.at(ids.at(k).from_end(a.len())).order(k), ndarray::array![30, 10, 10]);
     /// let error = a.at(ids.at(k)).try_order(k).unwrap_err().to_string();
-    /// assert!(error.ends_with("; write `index.from_end(size)` to count negative indices from the end"));
+    /// assert!(error.contains("; to count negative indices from the end, write `index.from_end(size)`"));
     /// ```
     ///
     /// # Panics

@@ -312,8 +312,9 @@ pub trait Rearranging: AsTensor {
     /// describes. `sizes` is one number for all dims, or one for each.
     ///
     /// Several dims are interpolated one after the other. Positions beyond an end use the element
-    /// at that end. [`interpolate_nearest`](Rearranging::interpolate_nearest) copies single
-    /// elements instead.
+    /// at that end. At the position of an element, the result is this element, even if its
+    /// neighbours are infinite or NaN.
+    /// [`interpolate_nearest`](Rearranging::interpolate_nearest) copies single elements instead.
     ///
     /// ```
     /// use typed_dims::operators::interpolate::Interpolation;

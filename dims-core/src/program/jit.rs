@@ -134,7 +134,9 @@ where
     /// # Errors
     ///
     /// Returns an error if the function cannot be recorded (see [`record`](super::record())), if an
-    /// input is a [`spec`](super::spec()), if an index is out of range, or if memory runs out.
+    /// input is a [`spec`](super::spec()), if an index is out of range, if an operation has no
+    /// result for a matrix, or if memory runs out. A call that records runs the function itself: if
+    /// an operation has no result there, it panics, unless the function uses its `try_` form.
     #[panicking_twin]
     pub fn try_call<I: InputsOf<In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;

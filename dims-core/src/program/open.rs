@@ -3,10 +3,10 @@
 use super::record::ProgramParts;
 use super::result::ResultLayout;
 use super::saved::{SavedContent, SavedProgram};
-use super::signature::InputSignature;
+use super::signature::{InputSignature, input as named_input};
 use crate::creation::create::ANY_SIZE;
 use crate::creation::undrawn::is_for_sizes;
-use crate::error::{DimError, list_sizes};
+use crate::error::{DimError, IsRecordedSize, fail, list_sizes, set_recorded_sizes};
 use crate::types::brand::Declared;
 use crate::types::dim::{DimOf, DimRef, Of};
 use crate::types::set::DimKey;
@@ -18,7 +18,7 @@ use kernels::error::Error;
 use kernels::step::moves::REARRANGEMENT;
 use kernels::trace::{
     BakedIn, ListedStep, Listing, Misfit, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, RangeReason,
-    ReadRange, SavedRecording, with_ranges,
+    ReadRange, SavedRecording, had_constant_cotangent, with_computed_cotangents, with_ranges,
 };
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -48,7 +48,8 @@ std::thread_local! {
 ///   or 2 divided by it, such a sum. (In `f32`, a sum above about a million at the recorded sizes is
 ///   refused, or taken for the product if rounding hides the difference.)
 ///
-/// A number that depends on a size in any other way causes an error, which usually names the step.
+/// A number that depends on a size in any other way causes an error, which usually names the step:
+/// for example, the number of windows with a stride of 2, or the sizes of the pieces of `chunk`.
 /// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
 /// `f64` elements can depend on sizes. The state of an optimizer in the result cannot have dynamic
 /// dims; they can be dims of the batch. A branch on a size (`if x.size(Row) > 100`) is taken as at
@@ -85,6 +86,10 @@ std::thread_local! {
 #[track_caller]
 pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     let key = dim.info().key();
+    if let Some(fixed) = key.fixed {
+        let what = format!("dim `{}` has the static size {fixed}, so it cannot be dynamic", key.name);
+        fail(&DimError::Shape { what });
+    }
     ASKED.with_borrow_mut(|asked| {
         if !asked.iter().any(|own| own.is_kin(&key)) {
             asked.push(key);
@@ -148,18 +153,29 @@ pub(super) fn round() -> usize {
 /// While this exists, a round is the current one.
 pub(super) struct InRound {
     before: usize,
+    explained: Option<IsRecordedSize>,
 }
 
 impl Drop for InRound {
     fn drop(&mut self) {
         ROUND.set(self.before);
+        set_recorded_sizes(self.explained);
     }
 }
 
 impl InRound {
     pub(super) fn start(round: usize) -> Self {
-        InRound { before: ROUND.replace(round) }
+        InRound { before: ROUND.replace(round), explained: set_recorded_sizes(Some(is_recorded_size)) }
     }
+}
+
+/// Whether a dim with this name is dynamic, and has this size in the current round.
+fn is_recorded_size(name: &str, size: usize) -> bool {
+    let unprimed = |name: &str| name.trim_end_matches('\'').len();
+    let is = |(dim, key): (usize, &DimKey)| {
+        key.name[..unprimed(key.name)] == name[..unprimed(name)] && size_in(dim, ROUND.get()) == size
+    };
+    OPEN.with_borrow(|open| open.iter().enumerate().any(is))
 }
 
 /// The maximum number of instances that are kept.
@@ -216,11 +232,39 @@ struct OpenDim {
     axis: usize,
 }
 
+/// Why recordings at several sizes cannot become one program.
+struct Refused {
+    error: DimError,
+    /// Whether constants differ. In a gradient, they may be results of steps of the backward pass.
+    by_constants: bool,
+}
+
+impl From<DimError> for Refused {
+    fn from(error: DimError) -> Self {
+        Refused { error, by_constants: false }
+    }
+}
+
 /// Records a function whose inputs have these open dims. `record` records it in a round.
 pub(super) fn record_open(
     open: Vec<DimKey>,
     record: &mut dyn FnMut(usize) -> Result<ProgramParts, DimError>,
 ) -> Result<(ProgramParts, OpenProgram), DimError> {
+    let (first, had_constant) = had_constant_cotangent(|| record_rounds(open.clone(), record));
+    let found = match first {
+        Err(Refused { by_constants: true, .. }) if had_constant => {
+            with_computed_cotangents(|| record_rounds(open, record))
+        }
+        first => first,
+    };
+    found.map_err(|refused| refused.error)
+}
+
+/// Records a function in each round, and merges the recordings.
+fn record_rounds(
+    open: Vec<DimKey>,
+    record: &mut dyn FnMut(usize) -> Result<ProgramParts, DimError>,
+) -> Result<(ProgramParts, OpenProgram), Refused> {
     let mut record = |round: usize| {
         let _round = InRound::start(round);
         let (parts, ranges) = with_ranges(|| record(round));
@@ -251,7 +295,7 @@ fn merged(
     signatures: [&InputSignature; ROUNDS],
     mut open: Vec<DimKey>,
     listing: &Listing,
-) -> Result<(SavedContent, OpenDims, Listing), DimError> {
+) -> Result<(SavedContent, OpenDims, Listing), Refused> {
     let mut known: Vec<DimKey> = Vec::new();
     open.retain(|key| {
         let is_new = !known.iter().any(|own| own.is_kin(key));
@@ -261,7 +305,7 @@ fn merged(
     let open = &open[..];
     let Some(numbers) = open.iter().map(number_of).collect::<Option<Vec<usize>>>() else {
         let what = "a spec has dynamic dims of another thread: call `spec` on the thread that records".into();
-        return Err(DimError::Shape { what });
+        return Err(DimError::Shape { what }.into());
     };
     let sizes: OpenSizes =
         core::array::from_fn(|round| numbers.iter().map(|&dim| size_in(dim, round)).collect());
@@ -289,7 +333,7 @@ fn opened(
     sizes: &OpenSizes,
     open: &[DimKey],
     listing: &Listing,
-) -> Result<(SavedContent, Vec<ReadRange>, OpenNumbers), DimError> {
+) -> Result<(SavedContent, Vec<ReadRange>, OpenNumbers), Refused> {
     let names = || {
         let names: Vec<String> = open.iter().map(|key| format!("`{}`", key.name)).collect();
         match names.split_last() {
@@ -303,7 +347,7 @@ fn opened(
             "the result contains the state of an optimizer, whose size depends on the size of {}: record for one size",
             names()
         );
-        return Err(DimError::Shape { what });
+        return Err(DimError::Shape { what }.into());
     }
     let mut recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
     let counts = recordings.each_ref().map(|own| own.steps.len());
@@ -314,15 +358,15 @@ fn opened(
             "the recorded function has {least} steps for some sizes of {}, and {most} for others, as in a loop or `scan` over a dynamic dim, or a branch on its size: record for one size",
             names()
         );
-        return Err(DimError::Shape { what });
+        return Err(DimError::Shape { what }.into());
     }
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
-            "the inputs or results of the recorded function depend on the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products",
+            "the sizes of the inputs or results of the recorded function depend on the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products, as with windows with a stride of 2 or the pieces of `chunk`: record for one size",
             names()
         );
-        return Err(DimError::Shape { what });
+        return Err(DimError::Shape { what }.into());
     }
     let found = SavedRecording::open(recordings.each_mut(), &mut finder);
     found.map_err(|BakedIn(step)| {
@@ -333,16 +377,16 @@ fn opened(
                 names()
             ),
             Some(step) => format!(
-                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes (such as 1 divided by one of these): compute it with tensors, as `mean` does, or record for one size",
+                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes (such as 1 divided by one of these), as with windows with a stride of 2 or in the gradient of `quantile`: compute it with tensors, as `mean` does, or record for one size",
                 named(step),
                 names()
             ),
             None => format!(
-                "the recorded function has other steps or constants for other sizes of {}: compute them from the inputs, or record for one size",
+                "the recorded function has other steps or constants for other sizes of {} (examples are tensors made by `from_fn`, `interpolate`, and the gradients of `median` and `adaptive_max_pool`): compute them from the inputs, or record for one size",
                 names()
             ),
         };
-        DimError::Shape { what }
+        Refused { error: DimError::Shape { what }, by_constants: step.is_none() }
     })?;
     let mut ranges = distinct(ranges);
     let counts = ranges.each_ref().map(Vec::len);
@@ -363,14 +407,14 @@ fn opened(
             RangeReason::Needed => format!("the numbers of elements that {} has and needs", range.axis),
             RangeReason::OneSize => {
                 let what = format!("{} is known for one size only: record for one size", range.axis);
-                return Err(DimError::Shape { what });
+                return Err(DimError::Shape { what }.into());
             }
         };
         let what = format!(
             "{numbers} change with the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products: record for one size",
             names()
         );
-        return Err(DimError::Shape { what });
+        return Err(DimError::Shape { what }.into());
     }
     let ([mut content, ..], [recording, ..], [ranges, ..]) = (content, recordings, ranges);
     content.recording = recording;
@@ -506,6 +550,7 @@ impl OpenProgram {
             }
         }
         if let Some(known) = self.known(&sizes) {
+            self.check_others(signature, &known.signature, &sizes)?;
             return Ok(known);
         }
         let saved = self.at(&sizes)?;
@@ -513,10 +558,41 @@ impl OpenProgram {
             Ok(program) => Arc::new(program),
             Err(error) => return Err(self.unrestored(&saved, error, &sizes)),
         };
+        self.check_others(signature, &program.signature, &sizes)?;
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         instances.insert(0, (sizes, Arc::clone(&program)));
         instances.truncate(KEPT);
         Ok(program)
+    }
+
+    /// Returns an error if an input has another size for an open dim than the input that gives its
+    /// size.
+    fn check_others(
+        &self,
+        signature: &InputSignature,
+        expected: &InputSignature,
+        sizes: &[usize],
+    ) -> Result<(), DimError> {
+        for (found, expected) in signature.tensors.iter().zip(&expected.tensors) {
+            if found.sizes == expected.sizes || found.sizes.len() != expected.sizes.len() {
+                continue;
+            }
+            let sizes_of_keys = found.dims.keys().iter().zip(&found.sizes).zip(&expected.sizes);
+            for ((key, &own), &recorded) in sizes_of_keys {
+                let is_first = |(dim, size): &(&OpenDim, &usize)| dim.name == key.name && **size == recorded;
+                if own != recorded
+                    && let Some((OpenDim { name, input, .. }, size)) =
+                        self.dims.dims.iter().zip(sizes).find(is_first)
+                {
+                    let (first, second) =
+                        (named_input(&signature.tensors[*input].path), named_input(&found.path));
+                    let what =
+                        format!("{first} has dim `{name}` = {size}, but {second} has dim `{name}` = {own}");
+                    return Err(DimError::Shape { what });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn known(&self, sizes: &[usize]) -> Option<Arc<ProgramParts>> {

@@ -64,7 +64,9 @@ pub(super) struct ProgramParts {
 ///
 /// # Panics
 ///
-/// Operations that cannot be recorded panic in `f`; their `try_` forms return the error instead.
+/// Operations that cannot be recorded panic in `f`; their `try_` forms return the error instead. So
+/// do operations that have no result for the given inputs, such as the inverse of a singular
+/// matrix. (A [`spec`](super::spec()) has no elements, so there is no such error.)
 #[track_caller]
 pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     mut f: impl for<'t> FnMut(HandedOf<'t, In>) -> Out,
@@ -301,7 +303,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// Returns an error if the number of tensors, their sizes or the settings of an input differ
     /// from the recorded ones, if an input is a [`spec`](super::spec()), if an input belongs to a
     /// gradient or to a function that is being recorded, if an index is out of range (even if its
-    /// element is not used, as in a `select`), or if memory runs out.
+    /// element is not used, as in a `select`), if an operation has no result for a matrix, or if
+    /// memory runs out.
     #[panicking_twin]
     pub fn try_call<I: InputsOf<In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         check_elements::<I>()?;

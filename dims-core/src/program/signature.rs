@@ -391,7 +391,8 @@ impl fmt::Write for ComparedText<'_> {
     }
 }
 
-fn input(path: &InputPath) -> String {
+/// An input, for messages.
+pub(super) fn input(path: &InputPath) -> String {
     path.named("input")
 }
 

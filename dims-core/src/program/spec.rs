@@ -24,9 +24,12 @@ pub struct Spec<P> {
 ///
 /// Operators that depend on the inputs are not computed while the function is recorded; only the
 /// functions of your own operations are called, with zeros. Memory is reserved, but its pages are
-/// not touched, so you can record a model whose parameters do not fit into memory. Random numbers,
-/// from [`randn`](crate::creation::random::randn()) or [`init`](crate::creation::init), are not
-/// drawn. The recorded function gets a reference to the value.
+/// not touched, so you can record a model whose parameters do not fit into memory. (A system can
+/// refuse to reserve more for one tensor than its whole memory, as Linux does by default.)
+///
+/// Random numbers, from [`randn`](crate::creation::random::randn()) or
+/// [`init`](crate::creation::init), are not drawn. The recorded function gets a reference to the
+/// value.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;

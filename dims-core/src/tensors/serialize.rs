@@ -6,6 +6,10 @@
 //! size of its dim, if a dim and its prime have different sizes, or if the number of sizes or
 //! elements is wrong. A tensor with two dims of the same name can be neither written nor read. The
 //! dims of the type must be sorted, as those of every `Tensor<T, ..>` are.
+//!
+//! Complex elements are written as pairs, and elements of half precision as their bits, in a `u16`.
+//! The format decides what it can represent: `serde_json` writes NaN and infinities of `f32` and
+//! `f64` as `null`, without an error, and then cannot read the tensor.
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;
@@ -116,12 +120,10 @@ fn assemble<T: Element, S: Dims, F: Error>(
 
 /// Checks that no two dims have the same name.
 fn check_names(keys: &[DimKey]) -> Result<(), String> {
-    for (at, DimKey { name, .. }) in keys.iter().enumerate() {
-        if keys[..at].iter().any(|earlier| earlier.name == *name) {
-            return Err(format!("two dims named `{name}` cannot be told apart: rename one of them"));
-        }
+    match DimKey::repeated_name(keys.iter()) {
+        Some(name) => Err(format!("two dims named `{name}` cannot be told apart: rename one of them")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The position of each name among the keys. An error if the names are not those of the keys, each

@@ -200,7 +200,7 @@ impl Checkpoint {
         floats: StoredFloats,
     ) -> Result<(), FileError> {
         let mut file = SafetensorsWriter::new();
-        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut file, name, floats })?;
+        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut file, name, floats, along: None })?;
         self.file.append(file)
     }
 
@@ -515,6 +515,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
             renamed: &self.renamed,
             remedy: None,
             taken: BTreeSet::new(),
+            along: None,
+            exact: Vec::new(),
             faults: Vec::new(),
         };
         let value = P::walk([like], &mut Path::new(), &mut reading);

@@ -73,7 +73,7 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 /// order: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a declared dim",
-    label = "expected a dim declared with `dims! {{ pub struct Batch; }}`"
+    label = "expected one dim declared with `dims! {{ pub struct Batch; }}`: `Batch`, not the tuple `(Batch,)`"
 )]
 pub trait AnyDim:
     Declared

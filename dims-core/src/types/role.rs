@@ -539,7 +539,8 @@ type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as
 /// Use it as a bound of your own functions: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` lacks the role `{E}`",
-    label = "expected dims with the role `{E}` or without a role"
+    label = "expected dims with the role `{E}` or without a role",
+    note = "if this is a window over a generic dim, it needs the bounds `D: AnyDim + Brand<Size = Dyn, Role = Undenoted>`, with `use typed_dims::types::{{brand::Brand, role::Undenoted, size::Dyn}};`"
 )]
 pub trait Plays<E>: DimList {
     #[doc(hidden)]

@@ -18,7 +18,7 @@ use core::any::{TypeId, type_name};
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::{take, transmute};
+use core::mem::{replace, take, transmute};
 use core::panic::Location;
 use core::slice;
 use num_complex::Complex;
@@ -98,6 +98,11 @@ impl<'r> ResultMemory<'r> {
             is_given: false,
             marker: PhantomData,
         }
+    }
+
+    /// The same memory, as the caller's or not.
+    pub(crate) fn with_given(self, is_given: bool) -> Self {
+        ResultMemory { is_given, ..self }
     }
 
     /// The address of the first byte.
@@ -180,6 +185,8 @@ struct Listeners {
     freed: Vec<FreedMemory>,
     /// The number of loops of calls that the thread is in.
     loops: usize,
+    /// The number of outermost modes to which the steps that run are [reported as one](as_one).
+    muted: usize,
 }
 
 struct Listener {
@@ -194,13 +201,18 @@ struct Listener {
 struct PendingStep {
     step: PlanStep,
     place: &'static Location<'static>,
+    /// The source location of the recorded step that runs again.
+    recorded: Origin,
     backward: Option<Origin>,
     loops: usize,
+    /// The number of outermost modes that do not hear of this step.
+    muted: usize,
 }
 
 std::thread_local! {
     static LISTENERS: RefCell<Listeners> = RefCell::default();
     static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
+    static RECORDED: Cell<Origin> = const { Cell::new(None) };
 }
 
 /// Runs `f` while a mode listens. Source locations in files whose paths begin with `sources` are
@@ -245,11 +257,17 @@ struct Hearing {
     listeners: Listeners,
     before: Option<FreedListener>,
     backward: Option<Origin>,
+    recorded: Origin,
 }
 
 impl Hearing {
     fn begin() -> Self {
-        Hearing { listeners: LISTENERS.take(), before: set_listener(None), backward: BACKWARD.take() }
+        Hearing {
+            listeners: LISTENERS.take(),
+            before: set_listener(None),
+            backward: BACKWARD.take(),
+            recorded: RECORDED.take(),
+        }
     }
 }
 
@@ -258,6 +276,7 @@ impl Drop for Hearing {
         LISTENERS.set(take(&mut self.listeners));
         set_listener(self.before);
         BACKWARD.set(self.backward);
+        RECORDED.set(self.recorded);
     }
 }
 
@@ -269,12 +288,13 @@ fn hear(results: &[ResultMemory<'_>]) {
     }
     let mut hearing = Hearing::begin();
     let Listeners { modes, pending, freed, .. } = &mut hearing.listeners;
-    if let Some(PendingStep { step, place, backward, loops }) = pending.take() {
-        for Listener { mode, sources, loops: outer } in modes.iter() {
-            let place = Some(place).filter(|place| !place.file().starts_with(sources));
+    if let Some(PendingStep { step, place, recorded, backward, loops, muted }) = pending.take() {
+        let place = Some(place).filter(|place| !is_own(place)).or(recorded);
+        for Listener { mode, sources, loops: outer } in modes.iter().skip(muted) {
+            let place = place.filter(|place| !place.file().starts_with(sources));
             let ran = Ran {
                 step: &step,
-                place: place.filter(|place| !is_own(place)).or(backward.flatten()),
+                place: place.or(backward.flatten()),
                 is_backward: backward.is_some(),
                 loops: loops - outer,
                 results,
@@ -327,9 +347,12 @@ pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
 #[inline(never)]
 fn push(step: PlanStep, place: &'static Location<'static>) {
     hear(&[]);
-    let backward = BACKWARD.get();
+    let (recorded, backward) = (RECORDED.get(), BACKWARD.get());
     LISTENERS.with_borrow_mut(|own| {
-        own.pending = Some(PendingStep { step, place, backward, loops: own.loops });
+        let (loops, muted) = (own.loops, own.muted);
+        if own.modes.len() > muted {
+            own.pending = Some(PendingStep { step, place, recorded, backward, loops, muted });
+        }
     });
 }
 
@@ -352,7 +375,7 @@ pub fn told_given<T: Element>(data: &[T]) {
 #[cold]
 #[inline(never)]
 fn tell<T: Element>(data: &[T], is_given: bool) {
-    hear(&[ResultMemory { is_given, ..ResultMemory::of(data) }]);
+    hear(&[ResultMemory::of(data).with_given(is_given)]);
 }
 
 /// Reports this result of the pending step. An array takes the result over from the tensor.
@@ -443,6 +466,48 @@ impl Drop for InsideLoop {
     }
 }
 
+/// Runs `f` without reporting its steps to the modes that listen now. The caller notes one step for
+/// all of them. Modes that begin to listen within `f` are told about its steps.
+pub fn as_one<T>(f: impl FnOnce() -> T) -> T {
+    ran();
+    let before = LISTENERS.with_borrow_mut(|own| {
+        let listening = own.modes.len();
+        replace(&mut own.muted, listening)
+    });
+    let _reported = ReportedAsOne { before };
+    f()
+}
+
+struct ReportedAsOne {
+    before: usize,
+}
+
+impl Drop for ReportedAsOne {
+    fn drop(&mut self) {
+        LISTENERS.with_borrow_mut(|own| own.muted = self.before);
+    }
+}
+
+/// While this value exists, a step of a recorded program runs again on this thread. The steps that
+/// it notes have the source location that was passed to [`at`](RunsAgain::at).
+pub struct RunsAgain {
+    before: Origin,
+}
+
+impl RunsAgain {
+    /// Of a recorded step with this source location.
+    pub fn at(place: Origin) -> Self {
+        RunsAgain { before: RECORDED.replace(place) }
+    }
+}
+
+impl Drop for RunsAgain {
+    fn drop(&mut self) {
+        // A pending step recorded the source location when it was noted.
+        RECORDED.set(self.before);
+    }
+}
+
 /// While this value exists, steps noted on this thread are reported as computing the gradient of
 /// the step whose source location was passed to [`of`](Backward::of).
 pub struct Backward(Option<Origin>);
@@ -458,5 +523,62 @@ impl Drop for Backward {
     fn drop(&mut self) {
         // A pending step of this gradient recorded the source location when it was noted.
         BACKWARD.set(self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The source locations of the steps that a mode hears of.
+    #[derive(Default)]
+    struct Places(Vec<Origin>);
+
+    impl Mode for Places {
+        fn ran(&mut self, ran: &Ran<'_>) {
+            self.0.push(ran.place);
+        }
+    }
+
+    /// A mode that runs a step itself, with a mode of its own.
+    #[derive(Default)]
+    struct Nested {
+        own: Places,
+        inner: Places,
+    }
+
+    impl Mode for Nested {
+        fn ran(&mut self, ran: &Ran<'_>) {
+            self.own.ran(ran);
+            with(&mut self.inner, "no path", step);
+        }
+    }
+
+    fn step() {
+        note(|| PlanStep::Lines { work: "sort", lines: 1, len: 1, bytes: 4, threads: 1 });
+    }
+
+    #[test]
+    fn modes_within_one_step_hear_of_its_steps() {
+        let (mut outer, mut inner) = (Places::default(), Places::default());
+        with(&mut outer, "no path", || {
+            as_one(|| {
+                step();
+                with(&mut inner, "no path", step);
+                step();
+            });
+            step();
+        });
+        assert_eq!((outer.0.len(), inner.0.len()), (1, 1));
+    }
+
+    #[test]
+    fn steps_of_modes_do_not_have_the_source_location_of_the_recorded_step() {
+        let place = Some(Location::caller());
+        let _again = RunsAgain::at(place);
+        let mut nested = Nested::default();
+        with(&mut nested, "no path", step);
+        assert_eq!((nested.own.0, nested.inner.0), (vec![place], vec![None]));
+        assert_eq!(RECORDED.get(), place);
     }
 }

@@ -363,6 +363,31 @@ pub enum ReductionKind {
     Opaque,
 }
 
+impl ReductionKind {
+    /// The name in listings.
+    #[cfg(feature = "std")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ReductionKind::Sum => "sum",
+            ReductionKind::Mean => "mean",
+            ReductionKind::Prod => "prod",
+            ReductionKind::Max => "max",
+            ReductionKind::Min => "min",
+            ReductionKind::Variance { root: false, .. } => "var",
+            ReductionKind::Variance { root: true, .. } => "std",
+            ReductionKind::LogSumExp => "logsumexp",
+            ReductionKind::Norm => "norm",
+            ReductionKind::NormP(_) => "norm_p",
+            ReductionKind::ArgMax => "argmax",
+            ReductionKind::ArgMin => "argmin",
+            ReductionKind::Any => "any",
+            ReductionKind::All => "all",
+            ReductionKind::Count => "count",
+            ReductionKind::Opaque => "reduction",
+        }
+    }
+}
+
 /// A line-wise operation as data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LineWork {
@@ -399,4 +424,24 @@ pub enum LineWork {
     },
     /// An operation without a derivative.
     Opaque,
+}
+
+impl LineWork {
+    /// The name in listings.
+    #[cfg(feature = "std")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LineWork::Softmax { log: false } => "softmax",
+            LineWork::Softmax { log: true } => "log_softmax",
+            LineWork::Cumulate => "cumsum",
+            LineWork::CumulateProduct => "cumprod",
+            LineWork::CumulateBest { greatest: true } => "cummax",
+            LineWork::CumulateBest { greatest: false } => "cummin",
+            LineWork::CumulateLogSumExp => "logcumsumexp",
+            LineWork::Standardize { .. } => "standardize",
+            LineWork::RootMeanSquare { .. } => "rms_norm",
+            LineWork::UnitLength { .. } => "normalize",
+            LineWork::Opaque => "lines",
+        }
+    }
 }

@@ -461,7 +461,7 @@ impl<To> Clone for Cast<To> {
 impl<To> Copy for Cast<To> {}
 impl<To> Operation for Cast<To> {}
 
-#[diagnostic::do_not_recommend]
+// (No `do_not_recommend`, so that the message of `CastTo` is printed, not that of `UnaryOp`.)
 impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     type Out = To;
     const NAME: &'static str = "cast";

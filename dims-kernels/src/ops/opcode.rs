@@ -7,7 +7,7 @@
 
 use crate::machine::isa::Isa;
 #[cfg(feature = "std")]
-use crate::ops::code::RegisterKind;
+use crate::ops::code::{Number, RegisterKind};
 use crate::ops::math::{Math, bell};
 use crate::ops::{self, BinaryOp, UnaryOp, special};
 use crate::scalar::{Num, Real};
@@ -144,6 +144,28 @@ macro_rules! unary_codes {
                     UnaryOpcode::SincSlope(n) => ("SincSlope", words(&[n.into()])),
                     UnaryOpcode::Bell(c) => ("Bell", float(c)),
                     UnaryOpcode::FromEnd(size) => ("FromEnd", words(&[size as i64 as u64])),
+                }
+            }
+
+            /// The name of its method, and the constants, for plans and listings. Operations that
+            /// only programs have get a name in the same style.
+            #[cfg(feature = "std")]
+            pub(crate) fn method(self) -> (&'static str, SmallVec<[Number; 2]>) {
+                let numbers = |numbers: &[Number]| SmallVec::from_slice(numbers);
+                let float = |value: f64| numbers(&[Number::Float(value)]);
+                match self {
+                    $(UnaryOpcode::$name => (stringify!($method), SmallVec::new()),)*
+                    $(UnaryOpcode::$with(c) => (stringify!($with_method), float(c)),)*
+                    UnaryOpcode::SigmoidSlope => ("sigmoid_slope", SmallVec::new()),
+                    UnaryOpcode::NormalBelow => ("normal_below", SmallVec::new()),
+                    UnaryOpcode::Powi(n) => ("powi", numbers(&[Number::Int(n as isize)])),
+                    UnaryOpcode::Clamp(low, high) => {
+                        ("clamp", numbers(&[Number::Float(low), Number::Float(high)]))
+                    }
+                    UnaryOpcode::Polygamma(n) => ("polygamma", numbers(&[Number::Int(n as isize)])),
+                    UnaryOpcode::SincSlope(n) => ("sinc_slope", numbers(&[Number::Int(n as isize)])),
+                    UnaryOpcode::Bell(c) => ("bell", float(c)),
+                    UnaryOpcode::FromEnd(size) => ("from_end", numbers(&[Number::Int(size)])),
                 }
             }
 
@@ -317,6 +339,21 @@ macro_rules! binary_codes {
                     BinaryOpcode::UnsignedDiv => ("UnsignedDiv", SmallVec::new()),
                     BinaryOpcode::UnsignedRem => ("UnsignedRem", SmallVec::new()),
                     BinaryOpcode::Chain => ("Chain", SmallVec::new()),
+                }
+            }
+
+            /// The name of its method, and the constants, for plans and listings. Operations that
+            /// only programs have get a name in the same style.
+            #[cfg(feature = "std")]
+            pub(crate) fn method(self) -> (&'static str, SmallVec<[Number; 2]>) {
+                match self {
+                    $(BinaryOpcode::$name => (stringify!($method), SmallVec::new()),)*
+                    $(BinaryOpcode::$with(c) => {
+                        (stringify!($with_method), SmallVec::from_slice(&[Number::Float(c)]))
+                    })*
+                    BinaryOpcode::UnsignedDiv => ("unsigned_div", SmallVec::new()),
+                    BinaryOpcode::UnsignedRem => ("unsigned_rem", SmallVec::new()),
+                    BinaryOpcode::Chain => ("chain", SmallVec::new()),
                 }
             }
 

@@ -6,6 +6,8 @@ use super::{Pulled, StepDerivative};
 use crate::error::{Error, Origin};
 #[cfg(feature = "std")]
 use crate::loops::modes::told_all;
+#[cfg(feature = "std")]
+use crate::loops::steps::PlanStep;
 use crate::loops::steps::note_if;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
@@ -276,6 +278,10 @@ impl Rule for StepRule {
             Some(kept) if self.number == KEPT => kept,
             _ => results.values[self.number].memory(),
         }))
+    }
+
+    fn plan(&self, _: &[Field], _: usize, bytes: usize) -> Option<PlanStep> {
+        self.derivative.plan_again(bytes)
     }
 
     fn pull(

@@ -2,6 +2,8 @@
 
 use super::{StepKind, StepOperands, StepResults};
 use crate::error::Error;
+#[cfg(feature = "std")]
+use crate::loops::steps::PlanStep;
 use crate::memory::allocate::reserve;
 #[cfg(feature = "std")]
 use crate::ops::code::{DType, LineWork, ReductionKind};
@@ -252,6 +254,10 @@ impl<T: Real> Rule for MomentOfLines<T> {
             Ok(if self.reduction.reduction == ReductionKind::Mean { mean } else { var })
         };
         Some(moments_of().map(|data| Buffer::from(data).held()))
+    }
+
+    fn plan(&self, operands: &[Field], len: usize, bytes: usize) -> Option<PlanStep> {
+        self.reduction.plan(operands, len, bytes)
     }
 
     fn pull(

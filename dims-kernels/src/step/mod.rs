@@ -201,6 +201,11 @@ pub trait StepDerivative: Send + Sync {
         false
     }
 
+    /// The plan of another run with a result of `bytes` bytes. `None` if there is none.
+    fn plan_again(&self, _bytes: usize) -> Option<PlanStep> {
+        None
+    }
+
     /// Runs the step again with other operands; `None` if it cannot run again.
     fn repeat(&self, _operands: &mut StepOperands<'_, '_>) -> Option<Result<StepResults, Error>> {
         None
@@ -231,6 +236,10 @@ impl<K: StepKind> StepDerivative for K {
 
     fn is_repeatable(&self) -> bool {
         true
+    }
+
+    fn plan_again(&self, bytes: usize) -> Option<PlanStep> {
+        (bytes > 0).then(|| StepKind::plan(self, bytes, threads::parts(StepKind::parallel(self))))
     }
 
     fn repeat(&self, operands: &mut StepOperands<'_, '_>) -> Option<Result<StepResults, Error>> {

@@ -3,13 +3,95 @@
 
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
-use crate::ops::code::{DType, RegisterKind};
-use crate::trace::compute::covers;
-use crate::trace::{Field, FieldSource, GradientCall, Held, Node, NodeStep, Part, StridedPlace, evaluate};
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{BinaryOpcode, DType, RegisterKind};
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::Real;
+use crate::trace::compute::{covers, floats, mapped};
+use crate::trace::{
+    Calls, Field, FieldSource, GradientCall, Held, Node, NodeAxes, NodeStep, Part, StridedPlace, evaluate,
+};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
+
+std::thread_local! {
+    /// Whether backward passes of recorded functions compute constant cotangents from outputs.
+    static COMPUTES_COTANGENTS: Cell<bool> = const { Cell::new(false) };
+    /// Whether a backward pass in a recorded function had a constant cotangent.
+    static HAD_CONSTANT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a function. Meanwhile, a backward pass in a recorded function multiplies constant
+/// cotangents by 1, computed from the outputs. All its steps then depend on inputs, so the program
+/// runs them again. Otherwise, the results of steps that read only constants are constants.
+pub fn with_computed_cotangents<X>(f: impl FnOnce() -> X) -> X {
+    /// Restores the flag when dropped.
+    struct FlagBefore(bool);
+    impl Drop for FlagBefore {
+        fn drop(&mut self) {
+            COMPUTES_COTANGENTS.set(self.0);
+        }
+    }
+    let _before = FlagBefore(COMPUTES_COTANGENTS.replace(true));
+    f()
+}
+
+/// Calls a function, and tells whether a backward pass in a recorded function had a constant
+/// cotangent meanwhile.
+pub fn had_constant_cotangent<X>(f: impl FnOnce() -> X) -> (X, bool) {
+    let before = HAD_CONSTANT.replace(false);
+    let result = f();
+    let had = HAD_CONSTANT.get();
+    HAD_CONSTANT.set(before || had);
+    (result, had)
+}
+
+/// The step of an output, if it is recorded and its cotangent is a constant.
+fn recorded_with_constant<'o>(output: &'o Arc<dyn Held>, cotangent: &Arc<dyn Held>) -> Option<&'o Node> {
+    let node = output.node().filter(|node| node.is_recorded() && node.dtype.is_float())?;
+    let is_constant = cotangent.node().is_none() && cotangent.dtype() == Some(node.dtype);
+    (is_constant && node.len > 0).then_some(node)
+}
+
+/// The cotangent of an output, times 1 computed from the output, whose step is `node`.
+fn computed_cotangent(
+    output: &Arc<dyn Held>,
+    cotangent: &Arc<dyn Held>,
+    node: &Node,
+) -> Result<Arc<dyn Held>, Error> {
+    fn of<T: ProgramOutput + Real>(
+        field: Field,
+        place: StridedPlace,
+        of: &Node,
+    ) -> Result<Arc<dyn Held>, Error> {
+        let data = mapped::<T>(&field, &[0])?;
+        // The calls that take gradients are left out: the cotangent does not vary with the output.
+        let calls: Calls =
+            of.calls.iter().filter(|call| call.records && !call.has_ended()).cloned().collect();
+        let step = NodeStep::Parts(vec![Part { field, place }]);
+        let node = Node::of_calls(of.dtype, data.len(), step, of.origin, calls);
+        if let Some(axes) = of.axes() {
+            node.lies_along(|| NodeAxes::from_slice(axes));
+        }
+        Ok(Buffer::traced(data, node).held())
+    }
+    let place = StridedPlace::strided(0, [1]);
+    let [x, field] = [output, cotangent].map(|held| Field::held(&[node.len], held, place.clone()));
+    let field = field.map([&x], |build, cotangent, [x]| {
+        // (One of the two tests is true, even if the output is NaN.)
+        let kind = build.kind(cotangent);
+        let [equal, other] = [BinaryOpcode::Eq, BinaryOpcode::Ne].map(|op| {
+            let test = build.binary(op, x, x);
+            build.cast_kind(kind, test)
+        });
+        let one = build.binary(BinaryOpcode::Add, equal, other);
+        build.binary(BinaryOpcode::Mul, cotangent, one)
+    });
+    floats!(node.dtype, of(field, place, node))
+}
 
 /// The gradients with respect to some nodes. If no step adds to the gradient of a node, the node
 /// has no entry, and its gradient is 0.
@@ -33,11 +115,19 @@ impl Gradients {
 /// The outputs are dropped at the start, and each step after its pull-back. If nothing else holds
 /// the program, the values that a step has read are freed during the backward pass.
 pub fn gradients(
-    outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
+    mut outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
     by: &[Arc<Node>],
     own: &[&GradientCall],
     always_record: bool,
 ) -> Result<Gradients, Error> {
+    for (output, cotangent) in &mut outputs {
+        if let Some(node) = recorded_with_constant(output, cotangent) {
+            HAD_CONSTANT.set(true);
+            if COMPUTES_COTANGENTS.get() {
+                *cotangent = computed_cotangent(output, cotangent, node)?;
+            }
+        }
+    }
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
     let between = StepsBetween::of(&roots, &targets);

@@ -8,11 +8,12 @@ use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note, told};
 use crate::machine::threads;
 use crate::map::elementwise::{collect, collect_memory};
-use crate::memory::allocate::{defaults, reserve};
+use crate::memory::allocate::reserve;
 use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
+use crate::memory::hollow;
 use crate::ops::code::{BinaryOpcode, DType};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Register};
@@ -149,20 +150,22 @@ impl Table {
     ///
     /// If an index is out of range.
     pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
-        let mut offsets = if index.is_hollow() {
-            // Each run computes the offsets.
-            defaults(order.iter().map(|&axis| index.sizes[axis]).product())?
+        let mut table = if index.is_hollow() {
+            // Each run computes the offsets. Here they are zeros, which are not written or read.
+            let offsets = hollow::zeros(order.iter().map(|&axis| index.sizes[axis]).product())?;
+            assert!(size > 0 || offsets.is_empty(), "indices are in range");
+            Table::within(offsets, (0, 0), &index.sizes, order)
         } else {
-            mapped::<isize>(&index, order)?
+            let mut offsets = mapped::<isize>(&index, order)?;
+            assert!(
+                offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
+                "indices are in range"
+            );
+            offsets.iter_mut().for_each(|at| *at *= stride);
+            Table::new(offsets, &index.sizes, order)
         };
-        assert!(
-            offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
-            "indices are in range"
-        );
-        offsets.iter_mut().for_each(|at| *at *= stride);
-        let mut table = Table::new(offsets, &index.sizes, order);
         if index.all_nodes().iter().any(|node| node.is_recorded()) {
-            let index = TableIndex { index, stride, size };
+            let index = TableIndex { index, stride, size, axis: None };
             table.source =
                 Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
         }

@@ -3,6 +3,8 @@
 use crate::ops::code::Number;
 use crate::program::{Instruction, Register, ScalarProgram};
 use alloc::string::String;
+use core::fmt::Write;
+use smallvec::SmallVec;
 
 impl ScalarProgram {
     /// The program as text. Deeply nested values are written as `..`.
@@ -44,8 +46,8 @@ impl ScalarProgram {
                 Instruction::Constant(Number::Float(value)) => format!("{value}"),
                 Instruction::Constant(Number::Int(value)) => format!("{value}"),
                 Instruction::Constant(Number::Bool(value)) => format!("{value}"),
-                Instruction::Unary(op, a) => format!("{op:?}({})", inner(a)).to_lowercase(),
-                Instruction::Binary(op, a, b) => format!("{op:?}({}, {})", inner(a), inner(b)).to_lowercase(),
+                Instruction::Unary(op, a) => call(op.method(), &inner(a)),
+                Instruction::Binary(op, a, b) => call(op.method(), &format!("{}, {}", inner(a), inner(b))),
                 Instruction::Select(c, a, b) => format!("select({}, {}, {})", inner(c), inner(a), inner(b)),
                 Instruction::Cast(_, a) => format!("cast({})", inner(a)),
                 Instruction::Call(number, a, b) => {
@@ -59,4 +61,19 @@ impl ScalarProgram {
         }
         words(self, value, 0, name)
     }
+}
+
+/// The call of a method with these operands and constants: `nan_to(%1, 0.5)` for the operand `%1`.
+fn call((method, constants): (&str, SmallVec<[Number; 2]>), operands: &str) -> String {
+    let mut text = format!("{method}({operands}");
+    for constant in constants {
+        // Writing to a string does not fail.
+        let _ = match constant {
+            Number::Float(value) => write!(text, ", {value:?}"),
+            Number::Int(value) => write!(text, ", {value}"),
+            Number::Bool(value) => write!(text, ", {value}"),
+        };
+    }
+    text.push(')');
+    text
 }

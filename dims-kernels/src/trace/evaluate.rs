@@ -32,7 +32,7 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
 }
 
 fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
-    let is_hollow = recorded && parts.iter().any(|part| part.field.is_hollow());
+    let is_hollow = recorded && parts.iter().any(Part::is_hollow);
     let data = if is_hollow { hollow_of(len) } else { summed_up::<T>(parts, len) }?;
     if recorded && parts.iter().any(Part::is_traced) {
         let dtype = DType::of::<T>().expect("each float type has a `DType`");

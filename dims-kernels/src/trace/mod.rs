@@ -38,7 +38,10 @@ mod windows;
 
 pub use crate::memory::held::{Held, Marker};
 pub use crate::memory::registry::{self, is_active};
-pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
+pub use backward::{
+    Gradients, depends_on_others, gradients, had_constant_cotangent, names_of_variables, pull_parts,
+    with_computed_cotangents,
+};
 pub use compute::with_rule;
 pub use evaluate::evaluate;
 pub use field::Field;
@@ -56,6 +59,8 @@ pub use updates::widened_elements;
 pub use updates::{UpdatedElements, reordered, sum_of_squares, updated};
 
 use crate::error::{Error, Origin};
+use crate::load::gather::IndexedAxis;
+use crate::loops::steps::PlanStep;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use alloc::boxed::Box;
@@ -136,6 +141,16 @@ struct TableIndex {
     index: Field,
     stride: isize,
     size: usize,
+    /// The axis, for messages. `None` for an axis of a restored recording.
+    axis: Option<IndexedAxis>,
+}
+
+impl TableIndex {
+    /// Whether the index is not computed while a function is recorded from sizes. (Into an axis
+    /// without elements, every index is out of range.)
+    fn is_hollow(&self) -> bool {
+        self.size > 0 && self.index.is_hollow()
+    }
 }
 
 /// The elements that an operand reads.
@@ -192,6 +207,12 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether the part reads elements or offsets that are not computed while a function is recorded
+    /// from sizes.
+    pub(crate) fn is_hollow(&self) -> bool {
+        self.field.is_hollow() || self.place.nodes().iter().any(|node| node.is_hollow())
+    }
+
     /// Whether a program knows the elements that the part reads, or computes the part's place.
     pub(crate) fn is_traced(&self) -> bool {
         self.field.is_traced() || self.place.nodes().iter().any(|node| node.is_recorded())
@@ -291,6 +312,10 @@ pub trait Rule: Send + Sync {
     fn run(&self, _operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         None
     }
+
+    /// The step in plans, run with these operands. The result has `len` elements and `bytes` bytes.
+    /// `None` if the step reports the plans of its own parts while it runs.
+    fn plan(&self, operands: &[Field], len: usize, bytes: usize) -> Option<PlanStep>;
 
     /// The gradient for a cotangent that is a sum of parts with few elements, if the step can use
     /// the parts directly. This avoids writing and reading zeros. `recorded` says whether the

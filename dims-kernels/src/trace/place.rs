@@ -21,7 +21,7 @@ pub struct StridedPlace {
 /// Offsets along some loops.
 #[derive(Clone)]
 pub struct Table {
-    pub(super) offsets: Arc<[isize]>,
+    pub(super) offsets: Arc<Vec<isize>>,
     /// The index of the offset at the origin of the loops.
     pub(super) start: isize,
     /// The least and the greatest offset.
@@ -46,8 +46,18 @@ impl Table {
         );
         let least = offsets.iter().copied().min().unwrap_or(0);
         let greatest = offsets.iter().copied().max().unwrap_or(0);
+        Table::within(offsets, (least, greatest), sizes, order)
+    }
+
+    /// Like [`new`](Self::new), if the least and the greatest offset are known.
+    pub(super) fn within(
+        offsets: Vec<isize>,
+        bounds: (isize, isize),
+        sizes: &[usize],
+        order: &[usize],
+    ) -> Self {
         let strides = StridedPlace::contiguous(sizes, order).strides;
-        Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides, source: None }
+        Table { offsets: Arc::new(offsets), start: 0, bounds, strides, source: None }
     }
 
     /// The least and the greatest offset. For offsets that each run computes, the bounds of all

@@ -6,10 +6,11 @@ use crate::load::strided::Strided;
 use crate::loops::nest::{Nest, Odometer};
 use crate::loops::rows::Rows;
 use crate::map::elementwise::collect;
-use crate::memory::allocate::reserve;
+use crate::memory::allocate::{defaults, reserve};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, Reached};
+use crate::memory::hollow;
 use crate::ops::Own;
 use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode, match_dtype};
 use crate::program::Register;
@@ -455,8 +456,21 @@ fn offsets(
     order: &[usize],
     noted: Option<&RecordedLeaf<'_>>,
 ) -> Result<(Vec<isize>, Option<(usize, isize)>), Error> {
+    if let [first, ..] = indices
+        && indices.iter().all(TableIndex::is_hollow)
+    {
+        let len = order.iter().map(|&axis| first.index.sizes[axis]).product();
+        return Ok((hollow::zeros(len)?, None));
+    }
     let (mut offsets, mut fault) = (Vec::new(), None);
-    for (at, TableIndex { index, stride, size }) in indices.iter().enumerate() {
+    for (at, own @ TableIndex { index, stride, size, .. }) in indices.iter().enumerate() {
+        if own.is_hollow() {
+            // Each run computes the index. Here it counts as 0.
+            if offsets.is_empty() {
+                offsets = defaults(order.iter().map(|&axis| index.sizes[axis]).product())?;
+            }
+            continue;
+        }
         let values = mapped::<isize>(index, order)?;
         if let Some(leaf) = noted {
             note_positions(&values, *size, &leaf.indices[at].1);
@@ -506,7 +520,7 @@ impl OffsetTable {
         sizes: &[usize],
         number: &dyn Fn(u32) -> u32,
     ) -> Result<OffsetTable, Unrecorded> {
-        let indices = leaf.indices.iter().map(|&(index, IndexedAxis { stride, size, .. })| {
+        let indices = leaf.indices.iter().map(|&(index, axis)| {
             let program = build.clone().finish(index).with_operands(number);
             let field = Field {
                 sizes: PerLoop::from_slice(sizes),
@@ -514,7 +528,8 @@ impl OffsetTable {
                 operands: later.to_vec(),
                 names: None,
             };
-            TableIndex { index: field.with_distinct_operands(), stride, size }
+            let IndexedAxis { stride, size, .. } = axis;
+            TableIndex { index: field.with_distinct_operands(), stride, size, axis: Some(axis) }
         });
         let indices: Vec<TableIndex> = indices.collect();
         let varies = |axis: usize| {
@@ -547,7 +562,11 @@ impl OffsetTable {
     fn table(self, sizes: &[usize]) -> Table {
         let is_recorded = self.is_recorded();
         let OffsetTable { offsets, order, indices, .. } = self;
-        let mut table = Table::new(offsets, sizes, &order);
+        let mut table = if indices.iter().all(TableIndex::is_hollow) {
+            Table::within(offsets, (0, 0), sizes, &order)
+        } else {
+            Table::new(offsets, sizes, &order)
+        };
         if is_recorded {
             table.source = Some(Arc::new(TableSource { indices, order: order.into_iter().collect() }));
         }

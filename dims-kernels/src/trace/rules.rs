@@ -18,6 +18,9 @@ pub use placed::{placed, placed_around};
 pub use recurrence::Recurrence;
 
 use crate::error::Error;
+use crate::loops::nest::Nest;
+use crate::loops::steps::{Loops, PlanStep};
+use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, Number, ReductionKind, RegisterKind, UnaryOpcode};
 use crate::program::Register;
@@ -25,7 +28,7 @@ use crate::program::builder::Builder;
 use crate::program::interpreter::ProgramOutput;
 use crate::reduce::{Reducer, reducers};
 use crate::scalar::{Ordered, Real};
-use crate::trace::compute::floats;
+use crate::trace::compute::{floats, rows};
 use crate::trace::link::Linked;
 use crate::trace::replay::reduced_of;
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, evaluate};
@@ -106,6 +109,20 @@ pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result
     evaluate(&[Part { field, place }], len, dtype, recorded)
 }
 
+/// A step of a plan that combines the elements of a field along some loops. Its result has `bytes`
+/// bytes.
+fn plan_along(name: &'static str, field: &Field, loops: [&[usize]; 2], bytes: usize) -> PlanStep {
+    let [kept, reduced] = loops;
+    let nest = Nest::reduce(&field.sizes, kept, reduced, &rows(field));
+    let work = field.sizes.iter().copied().fold(1, usize::saturating_mul);
+    PlanStep::Reduce {
+        reduction: name,
+        expression: field.program.describe(),
+        loops: Loops::of_bytes(&nest, bytes, threads::parts(work)),
+        count: reduced.iter().map(|&axis| field.sizes[axis]).product(),
+    }
+}
+
 /// The accumulator type for sums of this element type.
 fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
@@ -167,7 +184,7 @@ impl ReductionRule {
 
 impl Rule for ReductionRule {
     fn name(&self) -> &'static str {
-        "reduction"
+        self.reduction.name()
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -189,6 +206,10 @@ impl Rule for ReductionRule {
     fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         let field = operands.pop()?;
         Some((pull_backs().repeat_reduction)(self, &field))
+    }
+
+    fn plan(&self, operands: &[Field], _: usize, bytes: usize) -> Option<PlanStep> {
+        Some(plan_along(self.name(), operands.first()?, [&self.kept, &self.reduced], bytes))
     }
 
     fn pull(

@@ -2,6 +2,7 @@
 //! memory.
 
 use crate::error::{Error, Origin};
+use crate::loops::steps::PlanStep;
 use crate::map::formula::UpdateProgram;
 use crate::map::in_place::squares;
 use crate::memory::buffer::Buffer;
@@ -175,6 +176,11 @@ impl Rule for SumOfSquares {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some(Ok(Buffer::from(vec![total(&operands)]).held()))
+    }
+
+    fn plan(&self, operands: &[Field], _: usize, bytes: usize) -> Option<PlanStep> {
+        let len = operands.iter().flat_map(|own| &own.sizes).sum();
+        Some(PlanStep::Lines { work: self.name(), lines: 1, len, bytes, threads: 1 })
     }
 
     fn pull(&self, _: &Arc<dyn Held>, cotangent: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {

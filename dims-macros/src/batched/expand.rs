@@ -52,7 +52,8 @@ impl Batched {
     }
 
     fn inner_name(&self) -> Ident {
-        format_ident!("__{}_of_one", self.function.sig.ident)
+        // rustc names it in messages about an `impl` without the attribute.
+        format_ident!("__{}_made_by_batched", self.function.sig.ident)
     }
 
     /// The parameter of the inner function that holds the `Batch` of a row.

@@ -17,7 +17,8 @@ pub fn tensor(ty: &Type) -> Option<&TypePath> {
     }
 }
 
-fn is_tensor(segment: &PathSegment) -> bool {
+/// Whether this is the name of the tensor type.
+pub fn is_tensor(segment: &PathSegment) -> bool {
     segment.ident == "Tensor" || segment.ident == "Named"
 }
 

@@ -2,15 +2,16 @@
 
 use super::ast::Function;
 use super::names::{BodyNames, mentions};
-use super::tensor::{mentions_tensor, tensor};
+use super::tensor::{is_tensor, mentions_tensor, tensor};
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
 use syn::{
-    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, Receiver, ReturnType,
-    Signature, Type, TypePath, TypeReference,
+    Block, FnArg, GenericArgument, GenericParam, Item, Pat, PatIdent, PathArguments, Receiver, ReturnType,
+    Signature, Stmt, Type, TypePath, TypeReference,
 };
 
 /// A function that can be batched.
@@ -106,6 +107,9 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
             ty => (vec![output(ty, &named, errors)], false),
         },
     };
+    if let (true, Some(block)) = (errors.is_empty(), &function.block) {
+        dims_without_a_tuple(sig, block, errors);
+    }
     if errors.is_empty()
         && let [Output { ty, tensor: None }] = &results[..]
         && let Some(tensor) = as_tensor(ty)
@@ -124,6 +128,65 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         return None;
     }
     Some(Batched { receiver, params, results, tuple, rows, function })
+}
+
+/// Refuses `Tensor<f32, Seq>`, where a tuple of dims is missing, if the body uses `Seq` as a value
+/// that the function does not declare. Such a name is a dim, not an alias of a tuple or a generic
+/// parameter, unless a constant has the name of the alias.
+fn dims_without_a_tuple(sig: &Signature, block: &Block, errors: &mut Errors) {
+    #[derive(Default)]
+    struct Alone<'a>(Vec<&'a Ident>);
+    impl<'a> Visit<'a> for Alone<'a> {
+        fn visit_type_path(&mut self, ty: &'a TypePath) {
+            if let Some(segment) = ty.path.segments.last()
+                && is_tensor(segment)
+                && let PathArguments::AngleBracketed(arguments) = &segment.arguments
+                && let Some(GenericArgument::Type(Type::Path(dims))) = arguments.args.iter().nth(1)
+            {
+                self.0.extend(dims.path.get_ident());
+            }
+            visit::visit_type_path(self, ty);
+        }
+    }
+    struct Values<'a>(HashSet<&'a Ident>);
+    impl<'a> Visit<'a> for Values<'a> {
+        fn visit_expr_path(&mut self, path: &'a syn::ExprPath) {
+            self.0.extend(path.path.get_ident());
+        }
+    }
+    let mut alone = Alone::default();
+    alone.visit_signature(sig);
+    if alone.0.is_empty() {
+        return;
+    }
+    let mut values = Values(HashSet::new());
+    values.visit_block(block);
+    let mut inputs = HashSet::new();
+    for input in &sig.inputs {
+        if let FnArg::Typed(arg) = input {
+            inputs.extend(BodyNames::in_pattern(&arg.pat));
+        }
+    }
+    let (names, mut known) = (BodyNames::of(block), HashSet::new());
+    let declared = |name: &Ident| {
+        let is_item = |stmt: &Stmt| match stmt {
+            Stmt::Item(Item::Const(item)) => item.ident == *name,
+            Stmt::Item(Item::Static(item)) => item.ident == *name,
+            _ => false,
+        };
+        inputs.contains(&name.to_string())
+            || names.count(name) > 0
+            || block.stmts.iter().any(is_item)
+            || sig.generics.type_params().any(|param| param.ident == *name)
+    };
+    for dim in alone.0 {
+        if values.0.contains(dim) && !declared(dim) && known.insert(dim) {
+            let what = format!(
+                "`{dim}` is used as a value, so it seems to be a dim, and a tuple of dims is expected here: write `({dim},)`"
+            );
+            errors.span(dim.span(), what);
+        }
+    }
 }
 
 /// Refuses operations of the body that are impossible for tensors with extra dims.

@@ -1,7 +1,7 @@
 //! The syntax: `[i, j in 0..n] => body` and `body => [i, j]`.
 
 use super::LoopNotation;
-use super::tokens::wrap;
+use super::tokens::{generics_open, wrap};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -216,11 +216,16 @@ impl Parse for LoopRef {
     }
 }
 
-/// The range of a loop, up to the next comma.
+/// The range of a loop, up to the next comma between loops.
 fn parse_range(input: ParseStream<'_>) -> Result<Expr> {
     let mut tokens = TokenStream::new();
-    while !input.is_empty() && !input.peek(Token![,]) {
-        tokens.extend([input.parse::<TokenTree>()?]);
+    // Generic arguments may contain commas.
+    let (mut open, mut before) = (0, None);
+    while !input.is_empty() && (open > 0 || !input.peek(Token![,])) {
+        let token: TokenTree = input.parse()?;
+        open = generics_open(open, before.as_ref(), &token);
+        before = Some(token.clone());
+        tokens.extend([token]);
     }
     if tokens.is_empty() {
         return Err(input.error("expected a range: `i in 0..n`"));

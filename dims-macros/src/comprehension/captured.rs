@@ -1,7 +1,7 @@
 //! Captured code: Rust code that may use names from outside the macro, and names bound by `let`s
 //! whose values are captured too, but no loops.
 
-use super::tokens::{OUTER, is_dot, is_same, unwrap};
+use super::tokens::{OUTER, is_dot, is_keyword, is_same, unwrap};
 use super::valid::{Checker, Meaning};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -22,15 +22,20 @@ impl Checker {
         code
     }
 
-    /// `what` describes the code, if loops in it are refused. They are not refused in the arguments
-    /// of another macro, where names can have other meanings.
+    /// `what` describes the code, if loops in it are refused. In the arguments of other macros, names
+    /// can have other meanings: [`macro_call`](Self::macro_call) looks for loops where they cannot.
     fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &[Ident]) -> TokenStream {
         let mut out = TokenStream::new();
-        let (mut before, mut after_dot) = (None, false);
+        let (mut earlier, mut before, mut after_dot) = (None, None, false);
         for token in tokens {
             let dot = is_dot(&token, before.as_ref());
-            let bang = is_punct(before.as_ref(), '!');
-            before = Some(token.clone());
+            let called = match &earlier {
+                Some(TokenTree::Ident(name)) if is_punct(before.as_ref(), '!') && !is_keyword(name) => {
+                    Some(name.clone())
+                }
+                _ => None,
+            };
+            earlier = before.replace(token.clone());
             out.extend([match token {
                 TokenTree::Ident(name) if !after_dot && !hidden.iter().any(|own| is_same(own, &name)) => {
                     TokenTree::Ident(self.name(name, what))
@@ -45,7 +50,13 @@ impl Checker {
                     TokenTree::Punct(punct)
                 }
                 TokenTree::Group(group) => {
-                    let content = self.renamed(group.stream(), what.filter(|_| !bang), hidden);
+                    if let (Some(called), Some(_), false) = (&called, what, self.reported)
+                        && let Some(error) = self.macro_call(called, group.stream(), hidden)
+                    {
+                        self.reported = true;
+                        self.mistakes.add(error);
+                    }
+                    let content = self.renamed(group.stream(), what.filter(|_| called.is_none()), hidden);
                     let mut new = Group::new(group.delimiter(), content);
                     new.set_span(group.span());
                     TokenTree::Group(new)

@@ -2,7 +2,7 @@
 
 use super::ast;
 use super::node::{Element, Node};
-use super::tokens::{INDICES, unwrap};
+use super::tokens::{INDICES, is_same, unwrap};
 use super::valid::Checker;
 use crate::key::expansion;
 use proc_macro2::{TokenStream, TokenTree};
@@ -65,7 +65,23 @@ impl Checker {
             }
             _ => {}
         }
+        if let Some(error) = self.without_dollar(expr) {
+            return self.error(error);
+        }
         self.node(expr)
+    }
+
+    /// The error for `i` where the loop is the dim `$i`.
+    pub(super) fn without_dollar(&self, expr: &Expr) -> Option<Error> {
+        let Expr::Path(path) = expr else { return None };
+        let name = path.path.get_ident().filter(|name| self.meaning(name).is_none())?;
+        let is_dim = self.loops.iter().any(|one| one.outer && is_same(&one.name, name));
+        is_dim.then(|| {
+            Error::new(
+                name.span(),
+                format!("this loop runs over the dim `{name}`: write `${name}` here, too"),
+            )
+        })
     }
 
     /// The position of an operand. Equal names and fields are one operand.

@@ -438,6 +438,7 @@ impl<'a> Lower<'a> {
         let and = matches!(op, BinOp::And(_));
         let lazy = self.program.can_fail(b);
         let left = self.node(a);
+        let left = if is_condition(a) { left } else { checked(left) };
         let mut left = self.tensor(left);
         let guarded = self.program.runs_what_can_fail(b);
         if guarded {
@@ -446,6 +447,7 @@ impl<'a> Lower<'a> {
         }
         self.branches += usize::from(lazy);
         let right = self.node(b);
+        let right = if is_condition(b) { right } else { checked(right) };
         let right = if right.kind == Rust { grouped(right.code) } else { right.code };
         self.branches -= usize::from(lazy);
         if guarded {
@@ -656,6 +658,15 @@ fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowe
     let path = path("Elementwise", place);
     let place = Span::mixed_site().located_at(a.span());
     lowered(Element, quote_spanned!(place=> match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
+}
+
+/// Elements that rustc checks to be conditions.
+fn checked(value: Lowered) -> Lowered {
+    if value.kind != Element {
+        return value;
+    }
+    let code = called("conditions", value.code.span(), &value.code);
+    Lowered { code, ..value }
 }
 
 /// Whether a node is syntactically a condition.

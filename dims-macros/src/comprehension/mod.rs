@@ -3,9 +3,9 @@
 //!
 //! [`tokens`] wraps brackets so that syn can parse several indices, and [`ast`] parses the call.
 //! [`valid`] finds the loops ([`names`]) and builds the tree of [`node`]s, with the help of
-//! [`elements`], [`calls`] and [`captured`] (code without loops). [`sizes`] finds the size of each
-//! loop. [`expand`] writes the result: [`lower`] the nodes, [`loop_dims`] the dims, and [`library`]
-//! the paths.
+//! [`elements`], [`calls`], [`captured`] (code without loops) and [`nested`] (other macros).
+//! [`sizes`] finds the size of each loop. [`expand`] writes the result: [`lower`] the nodes,
+//! [`loop_dims`] the dims, and [`library`] the paths.
 
 pub mod ast;
 mod calls;
@@ -17,9 +17,10 @@ mod library;
 pub mod loop_dims;
 mod lower;
 mod names;
+mod nested;
 mod node;
 mod sizes;
-mod tokens;
+pub mod tokens;
 pub mod valid;
 
 use proc_macro2::TokenStream;

@@ -7,6 +7,7 @@
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program, Step};
+use super::tokens::is_same;
 use crate::pattern::near::list;
 use proc_macro2::Ident;
 use std::collections::HashSet;
@@ -75,6 +76,16 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
             format!("the loop `{name}` has no size: {why}; give it a range, `{name} in 0..n`"),
         );
     }
+    nowhere.retain(|name| {
+        let is_dim = program.loops.iter().any(|one| one.outer && is_same(&one.name, name));
+        if is_dim {
+            let message = format!(
+                "the loop `{name}` and the dim `${name}` are different: write `${name}` in the list, too, or `{name}` everywhere"
+            );
+            mistakes.at(name, message);
+        }
+        !is_dim
+    });
     if let [first, ..] = nowhere[..] {
         let names: Vec<String> = nowhere.iter().map(|name| name.unraw().to_string()).collect();
         let what = match &names[..] {

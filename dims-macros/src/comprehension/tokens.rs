@@ -193,6 +193,24 @@ pub fn is_dot(token: &TokenTree, before: Option<&TokenTree>) -> bool {
     dot(token) && !before.is_some_and(dot)
 }
 
+/// The number of open `<` of generic arguments after `token`, if it was `open` before. A `<` after
+/// an operand compares or shifts.
+pub fn generics_open(open: usize, before: Option<&TokenTree>, token: &TokenTree) -> usize {
+    let TokenTree::Punct(sign) = token else { return open };
+    let begins = match before {
+        Some(TokenTree::Ident(word)) => is_keyword(word),
+        Some(TokenTree::Punct(sign)) => sign.as_char() != '<',
+        Some(_) => false,
+        None => true,
+    };
+    let arrow = matches!(before, Some(TokenTree::Punct(minus)) if minus.as_char() == '-');
+    match sign.as_char() {
+        '<' if open > 0 || begins => open + 1,
+        '>' if !arrow => open.saturating_sub(1),
+        _ => open,
+    }
+}
+
 fn regrouped(group: &Group, content: TokenStream) -> TokenTree {
     let mut new = Group::new(group.delimiter(), content);
     new.set_span(group.span());
@@ -204,7 +222,8 @@ fn is_reduction(name: &Ident) -> bool {
     REDUCTIONS.iter().any(|known| name == known)
 }
 
-fn is_keyword(ident: &Ident) -> bool {
+/// Whether a word cannot be an operand or the name of a macro.
+pub fn is_keyword(ident: &Ident) -> bool {
     const NO_OPERANDS: [&str; 16] = [
         "as", "break", "const", "dyn", "else", "if", "impl", "in", "let", "loop", "match", "move", "mut",
         "ref", "return", "while",

@@ -215,6 +215,9 @@ impl Checker {
             Expr::Binary(binary) => self.binary(expr, &binary.left, binary.op, &binary.right),
             Expr::Cast(cast) => match self.node(&cast.expr) {
                 Node::Rust(code) => {
+                    if let Some(error) = self.without_dollar(&cast.expr) {
+                        return self.error(error);
+                    }
                     let (token, ty) = (&cast.as_token, &cast.ty);
                     Node::Rust(quote!(#code #token #ty))
                 }

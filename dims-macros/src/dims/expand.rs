@@ -32,7 +32,8 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
         Some(size) => {
-            let num = number(size, krate);
+            let size = without_braces(size);
+            let num = number(name, size, krate);
             let constant = quote! {
                 #(#cfgs)*
                 impl #name {
@@ -73,11 +74,25 @@ fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
     role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }
 
-/// A static size as a typenum type. A literal is written out bit by bit, because `typenum::U`
-/// supports only some numbers.
-fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
+/// The expression in braces that contain nothing else, because rustc warns about them.
+fn without_braces(size: &Expr) -> &Expr {
+    match size {
+        Expr::Block(braced) if braced.label.is_none() && braced.attrs.is_empty() => {
+            match &braced.block.stmts[..] {
+                [syn::Stmt::Expr(inner, None)] => inner,
+                _ => size,
+            }
+        }
+        _ => size,
+    }
+}
+
+/// The static size of the dim `name` as a typenum type. A literal is written out bit by bit, because
+/// `typenum::U` supports only some numbers, among them all below 1024. Other expressions are computed
+/// from their digits to the base 1024.
+fn number(name: &Ident, size: &Expr, krate: &TokenStream) -> TokenStream {
     if let Expr::Paren(inner) = size {
-        return number(&inner.expr, krate);
+        return number(name, &inner.expr, krate);
     }
     if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size
         && let Ok(value) = literal.base10_parse::<u64>()
@@ -89,7 +104,14 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
         }
         return num;
     }
-    quote!(#krate::typenum::U<{ #size }>)
+    (0..u64::BITS).step_by(10).rev().fold(quote!(#krate::typenum::UTerm), |higher, shift| {
+        let digit = quote! {
+            #krate::typenum::U<{
+                (#name::SIZE as ::core::primitive::u64 >> #shift) as ::core::primitive::usize % 1024
+            }>
+        };
+        quote!(#krate::typenum::Sum<#krate::typenum::Prod<#higher, #krate::typenum::U1024>, #digit>)
+    })
 }
 
 /// A type with an invariant lifetime, and a reference to the dim's only value.

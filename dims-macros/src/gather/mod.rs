@@ -1,6 +1,7 @@
 //! `gather!`: elements at computed positions.
 
 use crate::comprehension::loop_dims::{MOST_LOOPS, loop_name, loop_type};
+use crate::comprehension::tokens::generics_open;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, number};
 use crate::pattern::call::given;
 use crate::pattern::call::{self, Size};
@@ -54,8 +55,12 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
     let mut operands = Vec::new();
     loop {
         let mut tokens: Vec<TokenTree> = Vec::new();
-        while !input.is_empty() && !input.peek(Token![,]) && !input.peek(Token![=>]) {
-            tokens.push(input.parse()?);
+        // Generic arguments may contain commas.
+        let mut open = 0_usize;
+        while !input.is_empty() && (open > 0 || !input.peek(Token![,]) && !input.peek(Token![=>])) {
+            let token: TokenTree = input.parse()?;
+            open = generics_open(open, tokens.last(), &token);
+            tokens.push(token);
         }
         let brackets = match tokens.pop() {
             Some(TokenTree::Group(group))

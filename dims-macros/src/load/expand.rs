@@ -80,7 +80,13 @@ fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
         How::Nested { name } => field(
             quote_spanned!(ty.span()=> #name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load),
         ),
-        How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
+        How::Default(Some(value)) => {
+            let default = own("default");
+            quote!({
+                let #default: #ty = #value;
+                ::core::option::Option::Some(#default)
+            })
+        }
         How::Default(None) => {
             quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))
         }

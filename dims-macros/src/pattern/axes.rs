@@ -120,6 +120,13 @@ impl Numbered {
         self.slots.iter().filter(|slot| **slot != Slot::Rest).count()
     }
 
+    /// The name of the axis, if the array has a single axis with a name.
+    pub fn only_name<'t>(&self, table: &'t Table) -> Option<&'t str> {
+        let [Slot::Axis(axis)] = self.slots[..] else { return None };
+        let entry = &table.entries[axis];
+        entry.number.is_none().then_some(&*entry.name)
+    }
+
     /// Whether the array has the axis.
     pub fn has(&self, axis: usize) -> bool {
         self.places.iter().any(|(own, _)| *own == Some(axis))

@@ -177,7 +177,7 @@ fn op_named(tokens: TokenStream, span: Span) -> Op {
     }
     let name = match syn::parse2::<LitStr>(tokens.clone()) {
         Ok(literal) => literal.value(),
-        Err(_) => tokens.to_string(),
+        Err(_) => tokens.to_string().replace(" :: ", "::").replace("& ", "&"),
     };
     Op { name: name.trim_start_matches("r#").to_owned(), span, closure: None }
 }

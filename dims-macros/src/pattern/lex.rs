@@ -124,7 +124,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
                     Word::Dots
                 }
                 other => {
-                    errors.at(words, &place, unexpected(other));
+                    errors.at(words, &place, unexpected(other, words));
                     continue;
                 }
             },
@@ -229,7 +229,7 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 named(&text, &words, &place(start, at), errors)
             }
             c => {
-                errors.at(&words, &place(start, at), unexpected(c));
+                errors.at(&words, &place(start, at), unexpected(c, &words));
                 continue;
             }
         };
@@ -303,8 +303,11 @@ fn malformed(text: &str) -> String {
     )
 }
 
-fn unexpected(c: char) -> String {
+fn unexpected(c: char, before: &Words) -> String {
     match c {
+        '-' if before.words.iter().any(|(word, _)| *word == Word::Arrow) => {
+            "expected an axis, found `-`: sizes are whole numbers, without a sign".into()
+        }
         '-' | '>' => "expected `->` between the two sides of the pattern".into(),
         ';' => "expected a comma between arrays or a space between axes, found `;`".into(),
         '=' => "expected an axis, found `=`: sizes follow the pattern, `, h = 2`".into(),

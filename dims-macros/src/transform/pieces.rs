@@ -67,7 +67,12 @@ pub fn find(
         let names = shown(&sources[lost], table);
         let what = if names.is_empty() { "no axes".into() } else { format!("the axes {}", list(&names)) };
         let place = &inputs[sources[lost].array].place;
-        errors.at(words, place, format!("the part with {what} is in no result"));
+        let all: Vec<String> = sources.iter().map(|source| shown(source, table).join(" ")).collect();
+        let hint = match sources.len() > outputs.len() {
+            true => format!("; write a result for each part: `-> {}`", all.join(", ")),
+            false => String::new(),
+        };
+        errors.at(words, place, format!("the part with {what} is in no result{hint}"));
     }
     parts
 }

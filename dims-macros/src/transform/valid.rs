@@ -133,8 +133,13 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
         right.iter().map(|array| number(array, &kind.right(), &mut table, words, errors)).collect();
     if inputs.len() != call.operands.len() && errors.is_empty() {
         let (arrays, operands) = (inputs.len(), call.operands.len());
-        let commas =
-            if arrays > operands { "; separate axes with spaces, and arrays with commas" } else { "" };
+        let commas = match (arrays > operands, inputs[0].only_name(&table)) {
+            (false, _) => String::new(),
+            (true, Some(name)) => {
+                format!("; `{name}` is read as an axis: separate axes with spaces, and arrays with commas")
+            }
+            (true, None) => "; separate axes with spaces, and arrays with commas".into(),
+        };
         let is_are = if operands == 1 { "is" } else { "are" };
         let what = format!(
             "the pattern has {} on the left, but {} {is_are} given{commas}",

@@ -205,7 +205,7 @@ fn all_that_does_not_fit_is_told_at_once() {
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
     let error = weights.load::<Encoder<'_>>().err().unwrap().to_string();
     let expected = "the weights do not fit:
-  `encoder.layer.0.output.dense.bias` has size 13 for dim `Width`, but the dim has size 12 in `embeddings.word_embeddings.weight`
+  dim `Width` has size 13 in `encoder.layer.0.output.dense.bias` and size 12 in `embeddings.word_embeddings.weight`
   `encoder.layer.1.attention.self.key.bias` is missing: expected f32 (Head x HeadDim)
   `pooler.dense.bias` of sizes [2] is not used by any field";
     assert_eq!(error, expected);

@@ -178,6 +178,98 @@ fn a_block_may_end_in_a_macro_with_braces() {
     assert_eq!(found, array![1.0, 4.0]);
 }
 
+/// The arguments of a macro must not depend on loops, but may contain their names in another
+/// meaning.
+#[test]
+#[allow(clippy::redundant_closure_call, clippy::match_single_binding, clippy::manual_unwrap_or)] // short programs
+fn arguments_of_macros_have_names_of_their_own() {
+    macro_rules! identity {
+        ($x:expr) => {
+            $x
+        };
+    }
+    struct Pair {
+        i: f64,
+    }
+    let (a, m, pair) = (array![1.0, 3.0], array![[1.0, 2.0], [3.0, 4.0]], Pair { i: 2.0 });
+    assert_eq!(tensor!([i] => a[i] * std::convert::identity(vec![pair.i; 2][0])), array![2.0, 6.0]);
+    assert_eq!(tensor!([i] => a[i] + vec![Pair { i: 1.0 }].len() as f64), array![2.0, 4.0]);
+    assert_eq!(
+        tensor!([i] => a[i] + vec![1.0, pair.i].into_iter().map(|i| i * 2.0).sum::<f64>()),
+        array![7.0, 9.0]
+    );
+    assert_eq!(
+        tensor!([i] => a[i] + if matches!(Some(3), Some(i) if i > 2) { 1.0 } else { 0.0 }),
+        array![2.0, 4.0]
+    );
+    assert_eq!(tensor!([i] => a[i] * Some(1.0).map_or(0.0, |x| identity!(x) + 1.0)), array![2.0, 6.0]);
+    // Nested calls of this library have their own loops and axes.
+    assert_eq!(tensor!([i] => (tensor!([i] => sum[j](m[i, j])))[i] * a[i]), array![3.0, 21.0]);
+    assert_eq!(tensor!([i] => (einsum!(m[i, j] * a[j] => [i]))[i]), array![7.0, 15.0]);
+    assert_eq!(tensor!([i, j] => (rearrange!(m, i j -> j i))[i, j]), array![[1.0, 3.0], [2.0, 4.0]]);
+    assert_eq!(tensor!([f] => (gather!(m[_ f], [1usize][p] => p f))[0, f]), array![3.0, 4.0]);
+    // So have their closures, arms and `let`s.
+    assert_eq!(tensor!([i] => a[i] + (tensor!([j] => (|i: f64| i)(a[j])))[i]), array![2.0, 6.0]);
+    assert_eq!(tensor!([i] => a[i] + (tensor!([j] => match a[j] { i => i }))[i]), array![2.0, 6.0]);
+    assert_eq!(tensor!([i] => a[i] + (tensor!([j] => let i = a[j]; i * i))[i]), array![2.0, 12.0]);
+    assert_eq!(tensor!([i] => a[i] + (tensor!([j] => sum[i](m[j, i])))[i]), array![4.0, 10.0]);
+    let named = tensor!([i] => a[i] + vec![if let Some(i) = Some(pair.i) { i } else { 0.0 }; 1][0]);
+    assert_eq!(named, array![3.0, 5.0]);
+    // Only format strings contain names.
+    assert_eq!(tensor!([i] => a[i] + format!("{{i}}{}", "{i}").len() as f64), array![7.0, 9.0]);
+    // An element becomes the argument of a macro in a closure.
+    assert_eq!(tensor!([i] => (|x| { assert!(x > 0.0, "{x}"); x })(a[i])), a);
+}
+
+/// Arguments of unknown macros may be anything, such as fields and patterns.
+#[test]
+#[allow(clippy::redundant_closure_call, clippy::match_single_binding, clippy::manual_unwrap_or)] // short programs
+fn names_in_arguments_of_macros_need_not_be_loops() {
+    macro_rules! field {
+        ($x:expr, $name:ident) => {
+            $x.$name
+        };
+    }
+    macro_rules! of_three {
+        ($x:ident, $value:expr) => {
+            (|$x: f64| $value)(3.0)
+        };
+    }
+    macro_rules! total {
+        ($x:ident in $list:ident => $value:expr) => {
+            $list.iter().map(|$x| $value).sum::<f64>()
+        };
+    }
+    macro_rules! five {
+        (i) => {
+            5.0
+        };
+    }
+    macro_rules! same {
+        ($x:expr) => {
+            $x
+        };
+    }
+    macro_rules! three_times {
+        ($value:expr) => {
+            tensor!([i in 0..3] => same!($value))
+        };
+    }
+    struct Pair {
+        i: f64,
+    }
+    let (a, pair, list) = (array![1.0, 3.0], Pair { i: 2.0 }, [1.0, 2.0]);
+    assert_eq!(tensor!([i] => a[i] + std::mem::offset_of!(Pair, i) as f64), a);
+    assert_eq!(tensor!([i] => a[i] + stringify!(i).len() as f64), array![2.0, 4.0]);
+    assert_eq!(tensor!([test] => a[test] + if cfg!(test) { 1.0 } else { 2.0 }), array![2.0, 4.0]);
+    assert_eq!(tensor!([i] => a[i] + field!(pair, i)), array![3.0, 5.0]);
+    assert_eq!(tensor!([i] => a[i] + of_three!(i, i * 2.0)), array![7.0, 9.0]);
+    assert_eq!(tensor!([i] => a[i] + total!(i in list => *i * 2.0)), array![7.0, 9.0]);
+    assert_eq!(tensor!([i] => a[i] + five!(i)), array![6.0, 8.0]);
+    let i = 7;
+    assert_eq!(three_times!(i), array![7, 7, 7]);
+}
+
 /// `try_tensor!` puts captured code into a block with a label, where rustc refuses a `continue`
 /// without one.
 #[test]
@@ -240,6 +332,14 @@ fn macros_have_names_of_their_own() {
     assert_eq!(products_of_rows!(m, k, l), array![[5, 11], [11, 25]]);
     // A loop that the macro itself does not use is there for the code that it is given.
     assert_eq!(counted!(3, j * 2), array![0, 2, 4]);
+}
+
+/// The comma of generic arguments separates no loops, and `<<` starts none.
+#[test]
+fn ranges_contain_generic_arguments() {
+    let two = tensor!([i in 0..Result::<_, ()>::unwrap(Ok(2)), j in 0..1 << 1] => i + j);
+    assert_eq!(two, array![[0, 1], [1, 2]]);
+    assert_eq!(tensor!([i in 0..<Result<_, ()>>::unwrap(Ok(2)), j in 0..2] => i + j), two);
 }
 
 #[test]

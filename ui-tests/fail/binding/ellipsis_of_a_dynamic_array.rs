@@ -1,4 +1,4 @@
-//~ words: not of an `ArrayD`, whose rank is dynamic
+//~ words: an `ArrayD` takes neither `Ellipsis` nor the `...` of `gather!`
 use typed_dims::prelude::*;
 
 fn main() {

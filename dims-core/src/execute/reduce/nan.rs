@@ -102,7 +102,11 @@ where
     if const { !ROOT } {
         return Ok(variance);
     }
-    eval(Named::<A::Elem, X, A::Rank, _>::from_expr(Unary { op: ops::Sqrt, a: variance.expr }))
+    // As for `std`, the slope is 0 where the result is, and not infinite like that of a square root.
+    let is_zero = Binary { op: ops::Eq, a: &variance.expr, b: Scalar(Num::ZERO) };
+    let root = Unary { op: ops::Sqrt, a: &variance.expr };
+    let root = Select { cond: is_zero, a: Scalar(<A::Elem as Num>::ZERO), b: root };
+    eval(Named::<A::Elem, X, A::Rank, _>::from_expr(root))
 }
 
 /// The greatest or the least number. `least_wanted` replaces NaN in the comparison. The result is

@@ -138,8 +138,11 @@ impl fmt::Display for Fault {
                 write!(f, "`{name}` has an axis of size {size}, which cannot be split into {group}")
             }
             Fault::Size { name, dim, size, first, from } => {
-                write!(f, "`{name}` has size {size} for dim `{dim}`, but the dim has size {first}")?;
-                from.as_ref().map_or(Ok(()), |from| write!(f, " in `{from}`"))
+                write!(f, "dim `{dim}` has size {size} in `{name}`")?;
+                match from {
+                    Some(from) => write!(f, " and size {first} in `{from}`"),
+                    None => write!(f, ", expected {first}"),
+                }
             }
         }
     }

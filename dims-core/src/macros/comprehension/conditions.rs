@@ -211,7 +211,7 @@ pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B:
 
 /// Elements that are conditions.
 #[diagnostic::on_unimplemented(
-    message = "`any`, `all` and `count` take conditions, not elements of type `{Self}`",
+    message = "`any`, `all`, `count`, `&&` and `||` take conditions, not elements of type `{Self}`",
     label = "expected `bool`: compare the elements, `a[i] > b[i]`"
 )]
 pub trait Condition<M> {
@@ -225,7 +225,7 @@ pub trait Condition<M> {
 
 as_it_is! { Condition: [] bool; False Other }
 
-/// A tensor of conditions, which is reduced.
+/// A tensor of conditions, which is reduced or an operand of `&&` or `||`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condition<M>>::Of<A> {
     A::Elem::of(a)

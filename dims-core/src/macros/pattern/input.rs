@@ -47,7 +47,7 @@ use smallvec::SmallVec;
 /// | a tensor, lazy or not | its positional axes; the pattern is applied for each position of its dims |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a pattern",
-    label = "expected an array, a list of arrays, a number, or a tensor"
+    label = "expected an array, a list of arrays, a number, or a tensor; a generic element type needs `T: Num`"
 )]
 pub trait Input {
     #[doc(hidden)]

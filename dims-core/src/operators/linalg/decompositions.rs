@@ -111,9 +111,10 @@ pub trait Decompositions: Computable {
     /// non-negative and in descending order.
     ///
     /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
-    /// form for equal singular values. As in PyTorch, gradients through the vectors can be infinite
-    /// or NaN if singular values are equal, or if one is 0 and the matrix is not square. The
-    /// gradient through `s` is always defined. (J. Townsend, 2016.)
+    /// form for equal singular values. The gradient of a result that depends on this choice is
+    /// infinite, NaN or wrong, and inaccurate if singular values are nearly equal. The same holds if
+    /// one is 0 and the matrix is not square. The first derivative of `s` is defined even if some
+    /// are equal; its second derivative is not. (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -145,7 +146,8 @@ pub trait Decompositions: Computable {
     }
 
     /// The singular values in descending order, along the new dim `k`: `s` of [`svd`](Self::svd),
-    /// without the vectors.
+    /// without the vectors. The first derivative is defined even if some values are equal; the
+    /// second derivative is not.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -185,8 +187,9 @@ pub trait Decompositions: Computable {
     ///
     /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign (or complex
     /// phase) of eigenvectors is arbitrary, and so is the basis that they form for equal
-    /// eigenvalues. As in PyTorch, gradients through the vectors can be infinite or NaN if
-    /// eigenvalues are equal. The gradient through `w` is always defined.
+    /// eigenvalues. The gradient of a result that depends on this choice is infinite, NaN or wrong,
+    /// and inaccurate if eigenvalues are nearly equal. The first derivative of `w` is defined even if
+    /// some are equal; its second derivative is not.
     ///
     /// ```
     /// use typed_dims::prelude::*;

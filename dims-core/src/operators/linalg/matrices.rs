@@ -130,9 +130,9 @@ impl<T: Element> MatrixBatch<T> {
         let mut operands: Vec<&mut dyn AnyBuffer> = vec![&mut self.data];
         operands.extend(other);
         match execute(step, &mut operands) {
-            Err(DimError::Matrix { operation, failure, at, .. }) => {
+            Err(DimError::Matrix { operation, derivative, failure, at, .. }) => {
                 let place = self.place(at);
-                Err(DimError::Matrix { operation, failure, at, place })
+                Err(DimError::Matrix { operation, derivative, failure, at, place })
             }
             result => result,
         }

@@ -5,6 +5,7 @@ use crate::execute::loops::check_taken;
 use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
+use crate::types::brand::Text;
 use crate::types::rank::Rank0;
 use crate::types::set::Dims;
 use kernels::loops::axes::Sizes;
@@ -12,6 +13,37 @@ use kernels::loops::nest::Odometer;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 use twins::panicking_twin;
+
+/// Checks that the dims `I` and `O` of a layer's weights have no dim in common. In a constant of
+/// the method that the user calls, a failure is a compile error; its note names the call.
+///
+/// It is not a bound, because code that is generic over the dims would have to repeat it.
+///
+/// # Panics
+///
+/// If they have a dim in common.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_distinct<I: Dims, O: Dims>(layer: &str) {
+    let (inputs, outputs) = (I::KEYS.as_slice(), O::KEYS.as_slice());
+    let mut i = 0;
+    while i < inputs.len() {
+        let mut j = 0;
+        while j < outputs.len() {
+            if inputs[i].same(&outputs[j]) {
+                let text = Text::<1024>::EMPTY
+                    .and("dimension `")
+                    .and(inputs[i].name)
+                    .and("` is named twice in `")
+                    .and(layer)
+                    .and("`: name another dim, and `rename` it where the layer is applied");
+                panic!("{}", text.as_str());
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+}
 
 /// Checks that the lengths of sequences along the dim `time` are at most `count`, the number of
 /// positions.

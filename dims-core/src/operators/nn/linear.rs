@@ -5,6 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::execute::assign::added_in_place;
 use crate::execute::reduce::{TwoFactors, sum_of_factors};
 use crate::expr::Binary;
+use crate::operators::nn::checks::check_distinct;
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank0;
@@ -33,7 +34,8 @@ use twins::panicking_twin;
 /// A map without a bias is a [`Projection`].
 ///
 /// `I` and `O` must list their dims in the order in which they are declared, and must not share a
-/// dim. To map a dim to itself, rename it first.
+/// dim; a map that shares one does not build. To map a dim to itself, rename the result: a
+/// `Linear<(Width,), (Inner,)>`, and then `rename(Inner, Width)`.
 pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     /// The weights.
     pub weight: Named<T, <O as Union<I>>::Out>,
@@ -70,6 +72,9 @@ where
     O: Dims + Union<I>,
     T: Num,
 {
+    // One constant for all methods, so that rustc reports one error.
+    const DISTINCT: () = check_distinct::<I, O>("Linear");
+
     /// A map with random weights from a normal distribution with the variance `1 / fan_in`, and a
     /// bias of zeros. The fan-in is the product of the sizes of `inputs`.
     ///
@@ -92,6 +97,7 @@ where
     where
         T: Real,
     {
+        const { Self::DISTINCT };
         let weight = unwrap(crate::creation::init::of_map(inputs, outputs, seed));
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
     }
@@ -105,6 +111,7 @@ where
     /// into memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
+        const { Self::DISTINCT };
         let products = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
         unwrap(added_in_place(products, &self.bias))
     }
@@ -152,6 +159,9 @@ where
     O: Dims + Union<I>,
     T: Num,
 {
+    // One constant for all methods, so that rustc reports one error.
+    const DISTINCT: () = check_distinct::<I, O>("Projection");
+
     /// A map with random weights from a normal distribution with the variance `1 / fan_in`. The
     /// fan-in is the product of the sizes of `inputs`.
     ///
@@ -173,6 +183,7 @@ where
     where
         T: Real,
     {
+        const { Self::DISTINCT };
         Projection { weight: unwrap(crate::creation::init::of_map(inputs, outputs, seed)) }
     }
 
@@ -185,6 +196,7 @@ where
     /// memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z> {
+        const { Self::DISTINCT };
         unwrap(try_project::<I, O, T, X, Z>(x, &self.weight))
     }
 }

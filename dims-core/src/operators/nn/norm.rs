@@ -1,6 +1,6 @@
 //! Normalizations over some dims: layer norm, RMS norm, group norm, batch norm.
 
-use crate::error::DimError;
+use crate::error::{DimError, RecordedSizeNote};
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
 use crate::execute::reduce::TensorOf;
 use crate::execute::step::note_least;
@@ -168,7 +168,9 @@ pub trait Normalization: AsTensor {
         let size = lines.shape.size(crate::tensors::named::position(&lines.shape, channels.info()));
         if groups == 0 || size % groups != 0 {
             let name = channels.info().name;
-            let what = format!("dim `{name}` of size {size} cannot be split into {groups} equal groups");
+            let note = RecordedSizeNote(&[(name, size)]);
+            let what =
+                format!("dim `{name}` of size {size} cannot be split into {groups} equal groups{note}");
             return Err(DimError::Shape { what });
         }
         let len = lines.len() / groups;

@@ -2,7 +2,7 @@
 
 use super::names::AddsUpTo;
 use super::{Remapped, Restructure};
-use crate::error::DimError;
+use crate::error::{DimError, RecordedSizeNote};
 use crate::tensors::named::position;
 use crate::tensors::tensor::Computable;
 use crate::types::brand::{Brand, DimInfo};
@@ -129,7 +129,8 @@ fn piece_ranges(
             });
             let parts = parts.collect::<Vec<_>>().join(", ");
             let hint = if open > 1 { ": all sizes but one must be known" } else { "" };
-            let what = format!("dim `{}` of size {size} cannot be split into {parts}{hint}", whole.name);
+            let (name, note) = (whole.name, RecordedSizeNote(&[(whole.name, size)]));
+            let what = format!("dim `{name}` of size {size} cannot be split into {parts}{hint}{note}");
             Err(DimError::Shape { what })
         }
     }

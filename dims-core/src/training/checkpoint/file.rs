@@ -1,5 +1,7 @@
 //! A checkpoint file: safetensors or `.npz`.
 
+#[cfg(feature = "npy")]
+use crate::file::FileKind;
 use crate::file::safetensors::SafetensorsReader;
 use crate::file::{Entry, FileError};
 #[cfg(feature = "npy")]
@@ -17,8 +19,14 @@ pub(super) enum File<B> {
 impl<B: AsRef<[u8]>> File<B> {
     pub(super) fn new(bytes: B) -> Result<Self, FileError> {
         #[cfg(feature = "npy")]
-        if Archive::is_begun_by(bytes.as_ref()) {
-            return Ok(File::Npz(Archive::new(bytes)?));
+        match FileKind::of(bytes.as_ref()) {
+            Some(FileKind::Npz) => return Ok(File::Npz(Archive::new(bytes)?)),
+            Some(kind @ FileKind::Npy) => {
+                let (own, other) = (FileKind::Safetensors, FileKind::Npz);
+                let what = format!("it is neither {own} nor {other}, but {kind}");
+                return Err(FileError::format(what));
+            }
+            Some(FileKind::Safetensors) | None => {}
         }
         Ok(File::Safetensors(SafetensorsReader::new(bytes)?))
     }

@@ -12,12 +12,6 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Whether a file with these bytes begins like an archive. A safetensors file cannot begin like
-    /// this: it begins with the length of its header, which would be too large.
-    pub(super) fn is_begun_by(bytes: &[u8]) -> bool {
-        matches!(*bytes, [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..])
-    }
-
     pub(super) fn new<B: AsRef<[u8]>>(bytes: B) -> Result<Self, FileError> {
         let mut archive = npz::NpzReader::new(bytes)?;
         archive.check_whole()?;

@@ -1,17 +1,18 @@
 //! Writing and reading the tensors of a value.
 
 use crate::error::DimError;
+use crate::execute::reduce::is_half;
 use crate::expr::evaluate::evaluate_for;
 #[cfg(feature = "half")]
 use crate::file::Stored;
 use crate::file::load::Fault;
 use crate::file::safetensors::SafetensorsWriter;
 use crate::file::{Entry, FileError, shortened};
-use crate::grad::parameters::{Path, Visitor, Walk};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
-use crate::training::checkpoint::below;
 use crate::training::checkpoint::file::File;
+use crate::training::checkpoint::{MASTER, below, is_below};
 use crate::training::optim::state_tensor::copied_in_order_of_axes;
 use crate::types::rank::Rank;
 use crate::types::set::{DimKey, Dims, Keys};
@@ -75,6 +76,16 @@ pub(super) struct Writing<'w> {
     pub(super) name: &'w str,
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
     pub(super) floats: StoredFloats,
+    /// The axes of the next tensor, if it is a line of state.
+    pub(super) along: Option<DimsAndSizes>,
+}
+
+/// The dims of the elements in a line of state, and the sizes of all axes.
+pub(super) type DimsAndSizes = (Keys, Vec<usize>);
+
+fn line_axes(keys: &[DimKey], sizes: &[usize]) -> DimsAndSizes {
+    let set = keys.iter().fold(Keys::EMPTY, |set, key| set.join(&Keys::one(*key)));
+    (set, sizes.to_vec())
 }
 
 impl Visitor<0, 1> for Writing<'_> {
@@ -88,38 +99,46 @@ impl Visitor<0, 1> for Writing<'_> {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<(), FileError> {
         let name = below(self.name, &path.to_string());
-        if R::N > 0 {
+        let along = self.along.take();
+        let shape = tensor.unified_shape()?;
+        let (keys, sizes) = match &along {
+            Some((set, sizes)) => (set.as_slice(), &sizes[..]),
+            None => (S::KEYS.as_slice(), shape.sizes()),
+        };
+        if sizes.len() > keys.len() {
             return Err(positional_axes(&name));
         }
-        let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
         let data = evaluate_for::<S, R, _>(&tensor.expr, &shape, &order, "put")?;
         let data: &dyn Any = &data;
-        let keys = S::KEYS.as_slice();
         #[cfg(feature = "half")]
         match self.floats {
             StoredFloats::Same => {}
             StoredFloats::F16 => {
                 if let Some(data) = nearest::<f16>(data) {
-                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                    return self.file.put_elements(&name, keys, sizes, &data);
                 }
             }
             StoredFloats::Bf16 => {
                 if let Some(data) = nearest::<bf16>(data) {
-                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                    return self.file.put_elements(&name, keys, sizes, &data);
                 }
             }
         }
         macro_rules! put {
             ($t:ty) => {
                 if let Some(data) = data.downcast_ref::<Vec<$t>>() {
-                    return self.file.put_elements(&name, keys, shape.sizes(), data);
+                    return self.file.put_elements(&name, keys, sizes, data);
                 }
             };
         }
         stored_types!(put);
         let what = format!("`{name}` has elements of type `{}`, which no file can store", type_name::<T>());
         Err(FileError::Unwritable { what })
+    }
+
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        self.along = Some(line_axes(keys, sizes));
     }
 
     fn optimizer(&mut self, path: &Path) -> Result<(), FileError> {
@@ -158,36 +177,101 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) remedy: Option<[String; 2]>,
     /// The names of the value's tensors that the file has.
     pub(super) taken: BTreeSet<String>,
+    /// The axes of the next tensor, if it is a line of state.
+    pub(super) along: Option<DimsAndSizes>,
+    /// The names of values whose tensors of half precision are in the file in `f32` too, and the
+    /// names of the values in `f32`.
+    pub(super) exact: Vec<[String; 2]>,
     pub(super) faults: Vec<Fault>,
+}
+
+impl<B: AsRef<[u8]>> TensorReader<'_, B> {
+    fn has_tensor(&self, name: &str) -> bool {
+        !matches!(self.file.get(name), Err(FileError::Missing { .. }))
+    }
+
+    /// The name of the exact values in `f32` that the file has for a tensor of half precision.
+    /// `None` if the given tensor is itself of half precision: it does not hold the exact values.
+    fn exact_name<T: Element>(&self, name: &str) -> Option<String> {
+        if is_half::<T>() || !is_learned::<T>() {
+            return None;
+        }
+        let [kept, exact] = self.exact.iter().rev().find(|[kept, _]| is_below(kept, name))?;
+        let path = name[kept.len()..].trim_start_matches('.');
+        let exact = below(&below(exact, path), MASTER);
+        (self.has_tensor(name) && self.has_tensor(&exact)).then_some(exact)
+    }
 }
 
 impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     type Error = DimError;
     const STATE: bool = true;
 
+    fn has(&self, path: &Path) -> Option<bool> {
+        Some(self.has_tensor(&below(self.name, &path.to_string())))
+    }
+
+    fn line_along(&mut self, keys: &[DimKey], sizes: &[usize]) {
+        self.along = Some(line_axes(keys, sizes));
+    }
+
+    fn keeps_exact(&mut self, path: &Path, [kept, exact]: [&str; 2], filled_by: Option<&str>) {
+        let own = below(self.name, &path.to_string());
+        let Some(filled_by) = filled_by else {
+            self.exact.push([below(&own, kept), below(&own, exact)]);
+            return;
+        };
+        let missing = below(&own, kept);
+        let tensors = self.file.tensors();
+        if tensors.iter().any(|tensor| is_below(&missing, tensor)) {
+            self.taken.extend(tensors.into_iter().filter(|tensor| is_below(&own, tensor)));
+            let name = if own.is_empty() { missing } else { own };
+            let why = format!("the value to load into is empty; call `{filled_by}` once before loading");
+            self.faults.push(Fault::Unreadable { name, why });
+        }
+    }
+
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let name = below(self.name, &path.to_string());
+        let mut name = below(self.name, &path.to_string());
+        if let Some(exact) = self.exact_name::<T>(&name) {
+            self.taken.insert(exact.clone());
+            if self.converting {
+                self.taken.insert(core::mem::replace(&mut name, exact));
+            }
+        }
+        let along = self.along.take();
         let shape = tensor.unified_shape()?;
+        let wanted = match &along {
+            Some((set, sizes)) => (set, &sizes[..]),
+            None => (S::KEYS, shape.sizes()),
+        };
         let entry = self.file.get(&name).map(|entry| entry.renaming(self.renamed));
         let found: Result<Named<T, S, R>, Vec<Fault>> = match entry {
             Ok(entry) => {
                 self.taken.insert(name.clone());
-                let wanted = (S::KEYS, shape.sizes());
                 match read::<T>(&name, &entry, wanted, self.converting, &mut self.remedy) {
                     Ok((elements, order, sizes)) => {
-                        // The rounding of norms depends on the order in memory.
-                        let own = tensor.expr.order_in_memory();
+                        // The rounding of norms depends on the order in memory. A line has the order
+                        // of the axes.
+                        let own = match &along {
+                            Some(_) => (0..order.len()).collect(),
+                            None => tensor.expr.order_in_memory(),
+                        };
                         let (elements, sizes) = reordered(elements, (&order, &sizes), &own);
+                        let (own, sizes) = match &along {
+                            Some(_) => (Order::from_elem(0, 1), Sizes::from_elem(elements.len(), 1)),
+                            None => (own, sizes),
+                        };
                         Ok(Named::from_expr(Evaluated::in_order(elements, &own, &sizes).with_origin(None)))
                     }
                     Err(faults) => Err(faults),
                 }
             }
-            Err(FileError::Missing { .. }) => vec_of(missing::<T>(name, S::KEYS.as_slice(), shape.sizes())),
+            Err(FileError::Missing { .. }) => vec_of(missing::<T>(name, wanted.0.as_slice(), wanted.1)),
             Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name }),
         };
         Ok(found.unwrap_or_else(|faults| {

@@ -10,7 +10,7 @@ use super::unchanged::Unchanged;
 use crate::error::DimError;
 use crate::execute::reduce::is_half;
 use crate::grad::Parameters;
-use crate::grad::parameters::Path;
+use crate::grad::parameters::{Path, Visitor, is_learned};
 #[cfg(feature = "half")]
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -142,6 +142,14 @@ impl ParameterState {
             StateTensor::zeros::<f32>(axes, order)
         };
         zeros.ok_or_else(|| DimError::TooLarge { dims: format!("the state of `{}`", self.path) })
+    }
+
+    /// The master weights, or zeros with their axes.
+    pub(super) fn master_or_zeros(&self) -> Result<StateTensor, DimError> {
+        match &self.master {
+            Some(master) => Ok(master.clone()),
+            None => self.zeros(&self.axes, (0..self.axes.sizes.len()).collect()),
+        }
     }
 
     /// A moment. It is zero before the first step of the parameter.
@@ -329,6 +337,13 @@ impl ByPath {
         ByPath { parameters, missed: self.missed.clone(), groups: self.groups.clone(), ..*self }
     }
 
+    /// A copy that has a state for each tensor of half precision in `value`.
+    pub(super) fn with_states_of<P: Parameters>(&self, value: &P) -> Result<Self, DimError> {
+        let mut own = self.clone();
+        P::visit([], [value], &mut Path::new(), &mut HalvesOf(StateWalk::new(&mut own, None)))?;
+        Ok(own)
+    }
+
     /// Replaces the state of the parameters, but keeps the groups and the choice of master weights.
     pub(super) fn restore(&mut self, other: ByPath) {
         let (masters, groups) = (self.masters, core::mem::take(&mut self.groups));
@@ -399,6 +414,25 @@ impl ByPath {
             return Some(next);
         }
         self.parameters.iter().position(is_of)
+    }
+}
+
+/// Adds a state for each tensor of half precision.
+struct HalvesOf<'s>(StateWalk<'s>);
+
+impl Visitor<0, 1> for HalvesOf<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if is_half::<T>() && is_learned::<T>() {
+            self.0.next(path, tensor)?;
+        }
+        Ok(())
     }
 }
 

@@ -60,6 +60,9 @@ impl DerivedParameters for StateTensor {
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
+        if let Some(first) = changed.iter().map(|state| &**state).chain(read).next() {
+            visit.line_along(first.keys(), first.sizes());
+        }
         let read = lines(read)?;
         let mut own = lines(changed.each_ref().map(|state| &**state))?;
         let visited = match (all_of_mut(&mut own, StateLine::single_mut), all_of(&read, StateLine::single)) {
@@ -116,8 +119,14 @@ impl DerivedParameters for ParameterState {
             path.field("missed", |path| Parameters::walk(each_part(of, |own| &own.missed), path, walk))?;
         let moments =
             path.field("moments", |path| walk_slices(each_part(of, |own| &own.moments[..]), path, walk))?;
-        let master =
-            path.field("master", |path| Parameters::walk(each_part(of, |own| &own.master), path, walk))?;
+        let master = path.field("master", |path| match walk.has(path) {
+            Some(true) => {
+                let like = of[0].master_or_zeros()?;
+                Parameters::walk([&like; N], path, walk).map(Some)
+            }
+            Some(false) => Ok(None),
+            None => Parameters::walk(each_part(of, |own| &own.master), path, walk),
+        })?;
         Ok(ParameterState { missed, moments: moments.into(), master, ..of[0].clone() })
     }
 
@@ -191,10 +200,36 @@ fn other_length<'s>(of: impl Iterator<Item = &'s ByPath>) -> Option<usize> {
     lens.find(|&len| len != first)
 }
 
+/// Walks the sums or averages in `f32`, `exact`, of the tensors of `kept` in half precision. If the
+/// walk reads a file, there is a state for each of these tensors, into which it can read.
+fn walk_exact<P: Parameters, const N: usize, W: Walk<N>>(
+    exact: [&ByPath; N],
+    kept: [&Option<P>; N],
+    path: &mut Path,
+    walk: &mut W,
+) -> Result<ByPath, W::Error> {
+    if walk.has(path).is_none() {
+        return Parameters::walk(exact, path, walk);
+    }
+    let states = kept.into_iter().zip(exact).map(|(kept, exact)| exact.with_states_of(kept));
+    let states = states.collect::<Result<Vec<_>, DimError>>()?;
+    Parameters::walk(from_fn(|at| &states[at]), path, walk)
+}
+
+macro_rules! walk_part {
+    ($of:ident $path:ident $walk:ident $field:ident) => {
+        Parameters::walk(each_part($of, |own| &own.$field), $path, $walk)
+    };
+    ($of:ident $path:ident $walk:ident $field:ident $kept:ident) => {
+        walk_exact(each_part($of, |own| &own.$field), each_part($of, |own| &own.$kept), $path, $walk)
+    };
+}
+
 /// Implements the walks of structs: fields are walked and settings are passed to the walk, both
-/// under the given names. The rest is copied.
+/// under the given names. The rest is copied. After a field with the exact values of another field
+/// come the name of this other field and of the method that fills it.
 macro_rules! structs {
-    ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
+    ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal $(of $kept:ident by $filled_by:literal)?),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl $(<$p $(: $bound)?>)? DerivedParameters for $name $(<$p>)? {
             $($(const TENSORS: TensorSets = <$p as $bound>::TENSORS;)?)?
 
@@ -203,7 +238,11 @@ macro_rules! structs {
                 path: &mut Path,
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
-                $(let $field = path.field($label, |path| Parameters::walk(each_part(of, |own| &own.$field), path, walk))?;)*
+                $($(
+                    let filled_by = of[0].$kept.is_none().then_some($filled_by);
+                    walk.keeps_exact(path, [stringify!($kept), $label], filled_by);
+                )?)*
+                $(let $field = path.field($label, |path| walk_part!(of path walk $field $($kept)?))?;)*
                 $(walk.setting(path, $told, each_part(of, |own| &own.$setting))?;)*
                 Ok($name { $($field,)* $($setting: of[0].$setting.clone(),)* $($rest: of[0].$rest)? })
             }
@@ -226,8 +265,8 @@ macro_rules! structs {
 
 structs! {
     State<P> { steps: "steps", by_path: "state" } settings { schedule: "rate", frozen: "frozen" } rest { marker }
-    Accumulator<P: Parameters> { sum: "sum", exact: "exact", count: "count" } settings {} rest {}
-    Average<P: Parameters> { value: "value", exact: "exact" } settings { decay: "decay" } rest {}
+    Accumulator<P: Parameters> { sum: "sum", exact: "exact" of sum by "add", count: "count" } settings {} rest {}
+    Average<P: Parameters> { value: "value", exact: "exact" of value by "update" } settings { decay: "decay" } rest {}
     Plateau { rate: "rate", best: "best", worse: "worse", pause: "pause" } settings { settings: "settings" } rest {}
 }
 

@@ -27,6 +27,14 @@ pub struct DimKey {
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
+    /// A name that two of the dims share.
+    #[cfg(any(feature = "serde", feature = "safetensors", feature = "npy"))]
+    pub(crate) fn repeated_name<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Option<&'static str> {
+        let is_second =
+            |&(at, key): &(usize, &DimKey)| keys.clone().take(at).any(|other| other.name == key.name);
+        keys.clone().enumerate().find(is_second).map(|(_, key)| key.name)
+    }
+
     /// The bits of [`id`](DimKey::id) that count the dim's primes. Ids from `dims!` have only lower
     /// bits. Ids of loop variables also have bit 63.
     const PRIMES: u64 = 0xff << 48;

@@ -62,7 +62,7 @@ pub trait Dims {
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
     note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
-    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`; a struct that only stores the tensor needs `where (D, Next): SetOf` instead"
 )]
 pub trait SetOf {
     #[doc(hidden)]
@@ -87,7 +87,7 @@ type Repetition<D> = <<D as Sortable>::Sorted as SortedOnce>::Twice;
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
     note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
-    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`"
+    note = "a generic dim needs `D: AnyDim`, and its order among the others, stated for both dims: `D: Before<Next>` and `where Next: After<D>`, or `D: After<First>` and `where First: Before<D>`; a struct that only stores the tensor needs `where (D, Next): SetOf` instead"
 )]
 pub trait Sortable {
     #[doc(hidden)]

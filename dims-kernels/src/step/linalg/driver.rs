@@ -141,7 +141,8 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
     match failure {
         Failure::Memory(error) => error,
         Failure::Matrix(failure) => {
-            Error::Matrix { operation: step.work.name(), failure, at, batch: step.sizes.batch }
+            let (operation, batch) = (step.work.name(), step.sizes.batch);
+            Error::Matrix { operation, derivative: None, failure, at, batch }
         }
     }
 }

@@ -72,7 +72,9 @@ impl<T: RealMatrixElement> Step for EigenStep<T> {
                 let own = &a[at * size * size..(at + 1) * size * size];
                 eig(own, size, values, vectors, &mut workspace).map_err(|failure| match failure {
                     Failure::Memory(error) => error,
-                    Failure::Matrix(failure) => Error::Matrix { operation: "eig", failure, at, batch },
+                    Failure::Matrix(failure) => {
+                        Error::Matrix { operation: "eig", derivative: None, failure, at, batch }
+                    }
                 })?;
             }
             Ok(())

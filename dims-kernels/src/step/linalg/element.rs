@@ -68,7 +68,7 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
 /// Element types of real matrices that can be factorized: `f32` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "the eigenvalues of matrices of `{Self}` cannot be computed",
-    label = "`f32` or `f64` is needed here; cast the tensor first: `.cast::<f64>()`"
+    label = "`eig` takes only `f32` and `f64`; cast integers and half-precision floats first: `.cast::<f64>()`"
 )]
 pub trait RealMatrixElement: MatrixElement + num_traits::Float {
     /// The eigenvalues of a row-major matrix, as real and imaginary parts, and its eigenvectors as

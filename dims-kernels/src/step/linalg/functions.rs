@@ -36,10 +36,18 @@ pub(super) fn power<T: MatrixElement>(
             base[row * size + column] = transposed[column * size + row];
         }
     }
-    identity(size, out);
     let mut rest = exponent.unsigned_abs();
+    if rest == 0 {
+        identity(size, out);
+        return Ok(());
+    }
+    // The first factor is copied: a product with the identity would turn infinity into NaN.
+    let mut is_first = true;
     while rest > 0 {
-        if rest & 1 == 1 {
+        if rest & 1 == 1 && is_first {
+            out.copy_from_slice(&base);
+            is_first = false;
+        } else if rest & 1 == 1 {
             product(out, &base, size, &mut spare, par);
             out.copy_from_slice(&spare);
         }

@@ -8,23 +8,44 @@ use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;
 use super::pulled::PulledMatrices;
 use super::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork, ReadTriangle};
-use crate::error::Error;
+use crate::error::{Error, MatrixFailure};
 use crate::step::Pulled;
 use crate::trace::{Node, Part};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The derivative of a step. Errors name its operation.
+/// The derivative of a step. Errors name the derivative, not the step of the backward pass that
+/// failed.
 pub(super) fn pull<T: MatrixElement>(
     step: &MatrixStep<T>,
     own: &Pulled<'_>,
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    // Cofactors are the gradient of a determinant.
+    let (derivative, work) = match step.work {
+        MatrixWork::Cofactors => ("second derivative", MatrixWork::Det),
+        work => ("gradient", work),
+    };
     parts(step, own).map_err(|error| match error {
-        Error::Matrix { failure, at, batch, .. } => {
-            Error::Matrix { operation: step.work.name(), failure, at, batch }
-        }
+        Error::Matrix { failure, at, batch, .. } => Error::Matrix {
+            operation: work.name(),
+            derivative: Some(derivative),
+            failure: failure_of_derivative(failure, work),
+            at,
+            batch,
+        },
         error => error,
     })
+}
+
+/// Why a derivative failed. Its right-hand sides are computed from the gradients of results, and
+/// these are parts of the matrix in [`of_function`].
+fn failure_of_derivative(failure: MatrixFailure, work: MatrixWork) -> MatrixFailure {
+    let is_function = matches!(work, MatrixWork::Power { .. } | MatrixWork::Expm);
+    match failure {
+        MatrixFailure::RightSideNotFinite => MatrixFailure::ResultGradientNotFinite,
+        MatrixFailure::NotFinite if is_function => MatrixFailure::ResultGradientNotFinite,
+        failure => failure,
+    }
 }
 
 fn parts<T: MatrixElement>(step: &MatrixStep<T>, own: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {

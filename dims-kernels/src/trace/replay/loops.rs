@@ -3,7 +3,7 @@
 
 use super::draft::Meaning;
 use super::fuse::{GroupOperand, MapGroup};
-use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free, written};
+use super::memory::{CallMemory, OperandMemory, filled, free_memory, result_of, start_of_free};
 use super::sums::SumOrder;
 use crate::error::Error;
 use crate::load::any::{AnyElements, TileSource};
@@ -28,6 +28,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter::once_with;
 use smallvec::SmallVec;
 
 /// A program over loops, with the locations of its operands and results.
@@ -259,13 +260,13 @@ impl FusedLoops {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
             // SAFETY: each position of the nest is that of an element of each source, and there is
             // room for the results.
-            let value = unsafe {
+            let filled = unsafe {
                 match own.dtype {
                     DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
                     _ => self.summed::<f32>(own, &sources, &targets, cell),
                 }
             }?;
-            sum = Some((own.slot, value));
+            sum = Some((own, filled));
         } else {
             // SAFETY: each position of the nest is that of an element of each source, and there is
             // room for the results.
@@ -277,9 +278,11 @@ impl FusedLoops {
                 unsafe { own.assume_written(self.len) };
             }
         }
-        told_all(memory.iter().filter_map(|own| match own {
+        // While something listens, memory is not reused, so a cell has memory from the caller.
+        told_all(memory.iter().zip(&self.results).filter_map(|(own, result)| match own {
             FusedMemory::New(own) => Some(own.result()),
-            FusedMemory::Kept(_) | FusedMemory::Operand(_) => None,
+            FusedMemory::Kept(held) => Some(match_dtype!(result.dtype, T => result_of::<T>(held, true))),
+            FusedMemory::Operand(_) => None,
         }));
         for (own, result) in memory.into_iter().zip(&self.results) {
             call.values[result.slot] = Some(match own {
@@ -287,10 +290,20 @@ impl FusedLoops {
                 FusedMemory::Kept(held) | FusedMemory::Operand(held) => held,
             });
         }
-        if let Some((slot, value)) = sum {
-            call.values[slot] = Some(value);
+        if let Some((own, (value, is_given))) = sum {
+            match own.dtype {
+                DType::F64 => self.tell_sum::<f64>(own, &value, is_given),
+                _ => self.tell_sum::<f32>(own, &value, is_given),
+            }
+            call.values[own.slot] = Some(value);
         }
         Ok(())
+    }
+
+    /// Reports the sum as a step of its own, after that of the loops.
+    fn tell_sum<T: Element>(&self, sum: &FusedSum, value: &Arc<dyn Held>, is_given: bool) {
+        sum.order.note::<T>(&|| self.program.describe_value(sum.value));
+        told_all(once_with(|| result_of::<T>(value, is_given)));
     }
 
     /// Runs the program over all positions.
@@ -355,7 +368,8 @@ impl FusedLoops {
         }
     }
 
-    /// Runs the program over all positions, in the order of the sum, and returns the sum.
+    /// Runs the program over all positions, in the order of the sum. Returns the sum, and whether
+    /// it is in the cell's memory.
     ///
     /// # Safety
     ///
@@ -367,9 +381,8 @@ impl FusedLoops {
         sources: &[OperandSource],
         targets: &FusedTargets<'_>,
         cell: Option<Arc<dyn Held>>,
-    ) -> Result<Arc<dyn Held>, Error> {
+    ) -> Result<(Arc<dyn Held>, bool), Error> {
         let SumOrder { nest, len, count, positions, .. } = &sum.order;
-        sum.order.note::<T>(&|| self.program.describe_value(sum.value));
         let computed = |nest| {
             // SAFETY: the program loads these sources, and the nest has their rows.
             let machine = unsafe {
@@ -385,7 +398,7 @@ impl FusedLoops {
             })
         };
         let mut parts = NestParts::new();
-        written(cell, *len, |to| {
+        filled(cell, *len, |to| {
             reduce(nest, &mut parts, &computed, *positions, to, *count, reducers::Sum::ONCE)
         })
     }

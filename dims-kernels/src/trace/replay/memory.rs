@@ -2,7 +2,7 @@
 
 use super::draft::Meaning;
 use crate::error::Error;
-use crate::loops::steps::told;
+use crate::loops::modes::{ResultMemory, told_all};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::listener;
@@ -12,7 +12,8 @@ use crate::trace::Held;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use core::slice::from_raw_parts_mut;
+use core::iter::once_with;
+use core::slice::{from_raw_parts, from_raw_parts_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The values of a call, by their slots.
@@ -134,20 +135,41 @@ pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
     Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nothing else holds free memory")
 }
 
-/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), otherwise
-/// in new memory.
+/// The elements that `write` computes, in the memory that [`filled`] chooses. Reports them as the
+/// result of the pending step.
 pub(super) fn written<T: Element>(
     cell: Option<Arc<dyn Held>>,
     len: usize,
     write: impl FnOnce(Destination<'_, T>) -> Result<Vec<T>, Error>,
 ) -> Result<Arc<dyn Held>, Error> {
+    let (held, is_given) = filled(cell, len, write)?;
+    told_all(once_with(|| result_of::<T>(&held, is_given)));
+    Ok(held)
+}
+
+/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), otherwise
+/// in new memory. Also returns whether they are in the cell's memory. While something listens, a
+/// cell has only memory from the caller, because other memory is not reused.
+pub(super) fn filled<T: Element>(
+    cell: Option<Arc<dyn Held>>,
+    len: usize,
+    write: impl FnOnce(Destination<'_, T>) -> Result<Vec<T>, Error>,
+) -> Result<(Arc<dyn Held>, bool), Error> {
     let Some(mut held) = free_memory(cell, TypeId::of::<T>(), len) else {
         let data = write(Destination::New(len))?;
-        told(&data);
-        return Ok(Buffer::from(data).held());
+        return Ok((Buffer::from(data).held(), false));
     };
     // SAFETY: the memory has `len` elements of this type, and is borrowed exclusively.
     let places = unsafe { from_raw_parts_mut(start_of_free(&mut held).cast::<T>(), len) };
     write(Destination::Given(places))?;
-    Ok(held)
+    Ok((held, true))
+}
+
+/// The memory of a value, to report it as the result of a step. `is_given` says whether it is
+/// memory from the caller. Panics if the elements are not of type `T`.
+pub(super) fn result_of<T: Element>(held: &Arc<dyn Held>, is_given: bool) -> ResultMemory<'_> {
+    assert_eq!(held.element(), TypeId::of::<T>(), "the value has elements of another type");
+    // SAFETY: the memory has these elements, which do not change while it is borrowed.
+    let data = unsafe { from_raw_parts(held.start().cast::<T>(), held.len()) };
+    ResultMemory::of(data).with_given(is_given)
 }

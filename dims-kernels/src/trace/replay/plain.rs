@@ -5,8 +5,11 @@
 use super::{Recording, assert_fits};
 use crate::error::Error;
 use crate::load::any::AnyElements;
+use crate::loops::modes::{RunsAgain, as_one};
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
+use crate::loops::steps::{Loops, PlanStep, is_listening, note, told};
+use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
@@ -33,6 +36,7 @@ pub(super) fn run(recording: &Recording, inputs: Vec<Arc<dyn Held>>) -> Result<V
     let mut values: BTreeMap<u64, Arc<dyn Held>> =
         recording.inputs.iter().map(|node| node.id).zip(inputs).collect();
     for node in &recording.steps {
+        let _place = is_listening().then(|| RunsAgain::at(node.origin));
         let value = value_of(node, &|id| values.get(&id).cloned())?;
         values.insert(node.id, value);
     }
@@ -60,7 +64,7 @@ fn computed(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
             });
             sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)
         }
-        NodeStep::Rule(rule) => run_rule(&**rule, operands_of(&**rule, values)?),
+        NodeStep::Rule(rule) => run_rule(node, &**rule, operands_of(&**rule, values)?),
     }
 }
 
@@ -69,8 +73,33 @@ pub(super) fn operands_of(rule: &dyn Rule, values: ValueOf<'_>) -> Result<Vec<Fi
     rule.operands().into_iter().map(|own| own.with_values(values)).collect()
 }
 
-pub(super) fn run_rule(rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-    rule.run(operands).expect("each step can run again")
+/// Computes the result of a rule, and notes the step if anything listens.
+pub(super) fn run_rule(node: &Node, rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+    let run = |operands| rule.run(operands).expect("each step can run again");
+    if !is_listening() {
+        return run(operands);
+    }
+    match rule.plan(&operands, node.len, node.bytes()) {
+        None => run(operands),
+        Some(step) => {
+            let value = as_one(|| run(operands))?;
+            note(|| step);
+            told_value(&value);
+            Ok(value)
+        }
+    }
+}
+
+/// Reports this result of the pending step.
+fn told_value(value: &Arc<dyn Held>) {
+    fn of<T: Element>(value: &Arc<dyn Held>) {
+        if let Some(data) = Buffer::<T>::of_held(value) {
+            told(&data[..]);
+        }
+    }
+    if let Some(dtype) = value.dtype() {
+        match_dtype!(dtype, T => of::<T>(value));
+    }
 }
 
 impl StridedPlace {
@@ -89,16 +118,16 @@ impl StridedPlace {
         let Some(source) = table.source.clone() else { return Ok(place) };
         let sizes = &source.indices[0].index.sizes;
         let mut indices = Vec::new();
-        for TableIndex { index, stride, size } in &source.indices {
-            indices.push(TableIndex { index: index.with_values(values)?, stride: *stride, size: *size });
+        for own in &source.indices {
+            indices.push(TableIndex { index: own.index.with_values(values)?, ..*own });
         }
         let mut offsets = Vec::new();
-        for TableIndex { index, stride, size } in &indices {
+        for TableIndex { index, stride, size, axis } in &indices {
             let found = mapped::<isize>(index, &source.order)?;
             offsets.resize(found.len(), 0);
             for (offset, index) in offsets.iter_mut().zip(found) {
                 if !usize::try_from(index).is_ok_and(|index| index < *size) {
-                    let what = "an indexed axis".into();
+                    let what = axis.map_or_else(|| "an indexed axis".into(), |axis| axis.describe());
                     return Err(Error::OutOfBounds { what, index: index as i128, size: *size, origin: None });
                 }
                 *offset += index * stride;
@@ -215,7 +244,18 @@ where
         let sums = reduced_of::<S, _>(field, &order, &reduced, reducers::Sum::ONCE)?;
         let data: Vec<T> = sums.into_iter().map(CastTo::cast_to).collect();
         add_at(&mut out, place, &field.sizes, &data, &order);
+        note(|| PlanStep::Reduce {
+            reduction: "sum",
+            expression: field.program.describe(),
+            loops: {
+                let nest = Nest::reduce(&field.sizes, &order, &reduced, &rows(field));
+                let work = field.sizes.iter().copied().fold(1, usize::saturating_mul);
+                Loops::new::<T>(&nest, len, threads::parts(work))
+            },
+            count: reduced.iter().map(|&axis| field.sizes[axis]).product(),
+        });
     }
+    told(&out);
     Ok(Buffer::from(out).held())
 }
 

@@ -7,7 +7,9 @@ use super::memory::{CallMemories, CallMemory, CallValues};
 use super::plain::{operands_of, run_rule};
 use super::sums::{PlannedSum, planned};
 use super::{Recording, assert_fits, plain};
-use crate::error::Error;
+use crate::error::{Error, Origin};
+use crate::loops::modes::RunsAgain;
+use crate::loops::steps::is_listening;
 use crate::ops::code::DType;
 use crate::trace::rules::attention::AttentionPullBack;
 use crate::trace::{Field, Held, Node, NodeStep, Rule};
@@ -52,6 +54,8 @@ struct PreparedOutput {
 
 struct PreparedStep {
     work: PreparedWork,
+    /// The source location, if it is the same for all results.
+    origin: Origin,
     /// The slots that are not read afterwards, and the cells for their memory.
     freed: Vec<(usize, Option<usize>)>,
 }
@@ -104,7 +108,10 @@ impl Prepared {
             if results.is_empty() {
                 continue;
             }
-            steps.push(match unit {
+            let mut origins = results.iter().map(|(node, _)| node.origin);
+            let first = origins.next().flatten();
+            let origin = first.filter(|_| origins.all(|own| own == first));
+            let (work, reads) = match unit {
                 Unit::Step(node) if draft.in_pieces.contains_key(&node.id) => {
                     let reads = draft.reads(&node).iter().map(|number| slot_of[number]).collect();
                     let pieces = draft.in_pieces[&node.id].iter();
@@ -122,7 +129,8 @@ impl Prepared {
                     let reads = loops.reads();
                     (PreparedWork::Loops(Box::new(loops)), reads)
                 }
-            });
+            };
+            steps.push((work, origin, reads));
         }
         let outputs: Vec<ValuePlace> =
             outputs.iter().map(|meaning| place(meaning).expect("outputs have slots")).collect();
@@ -131,7 +139,7 @@ impl Prepared {
         let kept: BTreeSet<usize> = outputs.iter().filter_map(ValuePlace::slot).collect();
         let mut seen = kept.clone();
         let mut prepared: Vec<PreparedStep> = Vec::with_capacity(steps.len());
-        for (mut work, reads) in steps.into_iter().rev() {
+        for (mut work, origin, reads) in steps.into_iter().rev() {
             let reads: BTreeSet<usize> = reads;
             let freed: Vec<usize> = reads.into_iter().filter(|&slot| seen.insert(slot)).collect();
             if let PreparedWork::Loops(loops) = &mut work {
@@ -139,7 +147,7 @@ impl Prepared {
                     .overwrite(freed.iter().copied().filter(|&slot| slot < recording.inputs.len()).collect());
             }
             let freed = freed.into_iter().map(|slot| (slot, None)).collect();
-            prepared.push(PreparedStep { work, freed });
+            prepared.push(PreparedStep { work, origin, freed });
         }
         prepared.reverse();
         let (cells, of_kept) = assign_cells(&mut prepared, &kept);
@@ -183,6 +191,7 @@ impl Prepared {
     }
 
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
+        let _place = is_listening().then(|| RunsAgain::at(step.origin));
         match &step.work {
             // SAFETY: values in slots have the types and lengths of the recorded ones.
             // `assert_fits` has checked the inputs and the values from `value_of`. The gradients of
@@ -237,7 +246,7 @@ impl Prepared {
             return plain::value_of(node, &|number| self.value(number, values));
         };
         let operands = self.operands_of(&**rule, freed, values);
-        let value = operands.and_then(|operands| run_rule(&**rule, operands));
+        let value = operands.and_then(|operands| run_rule(node, &**rule, operands));
         let value = value.map_err(|error| error.at(node.origin))?;
         assert_fits(node, &value);
         Ok(value)
@@ -280,7 +289,7 @@ fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, B
     let mut of_slot: BTreeMap<usize, (DType, usize, usize)> = BTreeMap::new();
     let mut cells = 0;
     let mut of_kept = BTreeMap::new();
-    for PreparedStep { work, freed } in steps {
+    for PreparedStep { work, freed, .. } in steps {
         let mut cell_for = |slot: usize, dtype: DType, len: usize| {
             if kept.contains(&slot) {
                 cells += 1;

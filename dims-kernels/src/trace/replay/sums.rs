@@ -1,9 +1,10 @@
 //! Prepared sums: contractions and sums over loops, planned once.
 
 use super::draft::Draft;
-use super::memory::{CallValues, OperandMemory, written};
+use super::memory::{CallValues, OperandMemory, filled, result_of, written};
 use crate::error::Error;
 use crate::load::any::AnyElements;
+use crate::loops::modes::told_all;
 use crate::loops::nest::{Nest, NestParts, Row};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
@@ -23,6 +24,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter::once_with;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
@@ -246,10 +248,13 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
         // SAFETY: the plan was made for this type and these operands. Their elements are within
         // their memory: `SumOperand::new` asserted this for the recorded lengths, and the caller
         // promises that the lengths are the same.
-        let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
+        let (held, is_given) = filled(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
-        let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
-        Ok((!is_lost).then_some(held))
+        if self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) }) {
+            return Ok(None);
+        }
+        told_all(once_with(|| result_of::<T>(&held, is_given)));
+        Ok(Some(held))
     }
 }
 

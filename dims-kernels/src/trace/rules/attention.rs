@@ -13,7 +13,7 @@ use crate::contract::ContractionFactor;
 use crate::error::Error;
 use crate::loops::axes::sort_few;
 use crate::loops::nest::Nest;
-use crate::loops::steps::told;
+use crate::loops::steps::{PlanStep, note, told};
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, Number};
@@ -88,6 +88,10 @@ impl Rule for Attention {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some((pull_backs().repeat_attention)(self, operands))
+    }
+
+    fn plan(&self, _: &[Field], _: usize, _: usize) -> Option<PlanStep> {
+        None
     }
 
     fn pull(
@@ -379,6 +383,10 @@ fn repeated<T: ProgramOutput + Real>(
         scale: T::of(attention.scale).widen(),
     };
     let threads = threads::parts(work.multiplications() / 32);
+    note(|| {
+        let describe = |field: &Field| field.program.describe();
+        work.step(mask.as_ref().map(describe).unwrap_or_default(), bias.as_ref().map(describe), len, threads)
+    });
     let lower = || -> Box<dyn Change<T::Wide> + '_> {
         let mut rows = rows_of_change(&nest);
         let [mask, bias] = &changes;

@@ -2,6 +2,7 @@
 
 use super::{NodeParts, pull_backs};
 use crate::error::Error;
+use crate::loops::steps::PlanStep;
 use crate::ops::code::DType;
 use crate::trace::{Field, Held, NodeStep, Rule};
 use alloc::boxed::Box;
@@ -44,6 +45,10 @@ impl Rule for DetachedElements {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some((pull_backs().repeat_detached)(self, operands))
+    }
+
+    fn plan(&self, _: &[Field], _: usize, _: usize) -> Option<PlanStep> {
+        None
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {

@@ -1,10 +1,11 @@
 //! Work along lines: softmax, normalizations and scans.
 
 use super::recurrence::recurrence;
-use super::{NodeParts, along, constant, exp_weight, pull_backs, quotient, sum, wide};
+use super::{NodeParts, along, constant, exp_weight, plan_along, pull_backs, quotient, sum, wide};
 use crate::error::Error;
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
+use crate::loops::steps::PlanStep;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
@@ -40,7 +41,7 @@ pub struct LineRule {
 
 impl Rule for LineRule {
     fn name(&self) -> &'static str {
-        "lines"
+        self.work.name()
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -71,6 +72,12 @@ impl Rule for LineRule {
     fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         let field = operands.pop()?;
         Some((pull_backs().repeat_lines)(self, &field))
+    }
+
+    fn plan(&self, operands: &[Field], _: usize, bytes: usize) -> Option<PlanStep> {
+        let outer: Vec<usize> =
+            self.order.iter().copied().filter(|axis| !self.lines.contains(axis)).collect();
+        Some(plan_along(self.name(), operands.first()?, [&outer, &self.lines], bytes))
     }
 
     fn pull_parts(
@@ -362,7 +369,14 @@ pub(in crate::trace) struct LinePullBack {
 
 impl Rule for LinePullBack {
     fn name(&self) -> &'static str {
-        "gradient of lines"
+        match self.lines.work {
+            LineWork::Softmax { log: false } => "gradient of softmax",
+            LineWork::Softmax { log: true } => "gradient of log_softmax",
+            LineWork::Standardize { .. } => "gradient of standardize",
+            LineWork::RootMeanSquare { .. } => "gradient of rms_norm",
+            LineWork::UnitLength { .. } => "gradient of normalize",
+            _ => "gradient of lines",
+        }
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -384,6 +398,13 @@ impl Rule for LinePullBack {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some((pull_backs().repeat_pull_back)(self, operands))
+    }
+
+    fn plan(&self, _: &[Field], len: usize, bytes: usize) -> Option<PlanStep> {
+        let LineRule { field, lines, .. } = &self.lines;
+        let size: usize = lines.iter().map(|&axis| field.sizes[axis]).product();
+        let (lines, threads) = (len.checked_div(size).unwrap_or(0), threads::parts(len));
+        Some(PlanStep::Lines { work: self.name(), lines, len: size, bytes, threads })
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
@@ -667,6 +688,12 @@ impl Rule for BestOf {
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         let [x, y] = &operands[..] else { return None };
         Some(self.sources(x, y).map(|data| Buffer::from(data).held()))
+    }
+
+    fn plan(&self, _: &[Field], len: usize, bytes: usize) -> Option<PlanStep> {
+        let size = self.x.sizes[self.axis];
+        let lines = len.checked_div(size).unwrap_or(0);
+        Some(PlanStep::Lines { work: self.name(), lines, len: size, bytes, threads: 1 })
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {

@@ -3,6 +3,7 @@
 use super::{NodeParts, pull_backs};
 use crate::error::Error;
 use crate::loops::nest::Odometer;
+use crate::loops::steps::{Loops, PlanStep};
 use crate::memory::allocate::repeated;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, match_dtype};
@@ -67,6 +68,11 @@ impl Rule for Placed {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some((pull_backs().repeat_placed)(self, operands))
+    }
+
+    fn plan(&self, _: &[Field], len: usize, bytes: usize) -> Option<PlanStep> {
+        let loops = Loops { sizes: vec![len], operands: Vec::new(), bytes, threads: 1, typed: false };
+        Some(PlanStep::Copy { reason: self.name(), loops })
     }
 
     fn pull(&self, _: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<NodeParts, Error> {

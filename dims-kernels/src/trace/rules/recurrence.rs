@@ -2,6 +2,7 @@
 
 use super::{NodeParts, along, pull_backs};
 use crate::error::Error;
+use crate::loops::steps::PlanStep;
 use crate::ops::code::{BinaryOpcode, DType};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Num, Real};
@@ -118,6 +119,12 @@ impl Rule for Recurrence {
     fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         let b = operands.pop()?;
         Some((pull_backs().repeat_recurrence)(self, operands.pop(), b))
+    }
+
+    fn plan(&self, _: &[Field], len: usize, bytes: usize) -> Option<PlanStep> {
+        let size = self.b.sizes[self.axis];
+        let lines = len.checked_div(size).unwrap_or(0);
+        Some(PlanStep::Lines { work: self.name(), lines, len: size, bytes, threads: 1 })
     }
 
     fn pull(

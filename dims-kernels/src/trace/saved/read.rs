@@ -71,7 +71,7 @@ pub(crate) struct RecordingReader<'s> {
 
 /// A table, with the properties that are needed to check the places that read it.
 struct RestoredTable {
-    offsets: Arc<[isize]>,
+    offsets: Arc<Vec<isize>>,
     source: Option<Arc<TableSource>>,
     /// The number of offsets.
     len: usize,
@@ -251,7 +251,7 @@ impl RecordingReader<'_> {
                 let least = offsets.iter().copied().min().unwrap_or(0);
                 let greatest = offsets.iter().copied().max().unwrap_or(0);
                 Ok(RestoredTable {
-                    offsets: offsets.as_slice().into(),
+                    offsets: Arc::new(offsets.clone()),
                     source: None,
                     len: offsets.len(),
                     bounds: (least, greatest),
@@ -271,7 +271,7 @@ impl RecordingReader<'_> {
                     let far = (own.size as i128 - 1).max(0).saturating_mul(own.stride as i128);
                     (least, greatest) =
                         (least.saturating_add(far.min(0)), greatest.saturating_add(far.max(0)));
-                    fields.push(TableIndex { index: field, stride: own.stride, size: own.size });
+                    fields.push(TableIndex { index: field, stride: own.stride, size: own.size, axis: None });
                 }
                 check(depth < DEEPEST, "tables are nested too deeply")?;
                 let first = fields.first().ok_or_else(|| refused("a table has no indices"))?;
@@ -284,7 +284,7 @@ impl RecordingReader<'_> {
                     TableSource { indices: fields, order: order.iter().copied().collect::<PerLoop<_>>() };
                 // Each call computes the offsets.
                 Ok(RestoredTable {
-                    offsets: Vec::new().into(),
+                    offsets: Arc::default(),
                     source: Some(Arc::new(source)),
                     len,
                     bounds: (least as isize, greatest as isize),

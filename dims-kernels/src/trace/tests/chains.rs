@@ -2,6 +2,7 @@
 //! stack.
 
 use crate::error::Error;
+use crate::loops::steps::PlanStep;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, gradients};
@@ -46,6 +47,10 @@ impl Rule for Same {
 
     fn operands_mut(&mut self) -> Vec<&mut Field> {
         vec![&mut self.0]
+    }
+
+    fn plan(&self, _: &[Field], _: usize, _: usize) -> Option<PlanStep> {
+        None
     }
 
     fn pull(

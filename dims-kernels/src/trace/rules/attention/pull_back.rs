@@ -2,6 +2,7 @@
 
 use super::{Attention, added};
 use crate::error::Error;
+use crate::loops::steps::{Loops, PlanStep, note, told};
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::held::Mark;
@@ -54,6 +55,10 @@ impl Rule for AttentionPullBack {
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
         Some((pull_backs().repeat_attention_pull_back)(self, operands))
+    }
+
+    fn plan(&self, _: &[Field], _: usize, _: usize) -> Option<PlanStep> {
+        None
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
@@ -194,6 +199,12 @@ fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Res
             None => all.resize(all.len() + node.len, T::ZERO),
         }
     }
+    note(|| {
+        let (len, bytes) = (all.len(), size_of_val(&all[..]));
+        let loops = Loops { sizes: vec![len], operands: Vec::new(), bytes, threads: 1, typed: false };
+        PlanStep::Copy { reason: "gradient of attention", loops }
+    });
+    told(&all);
     Ok(Buffer::from(all).held())
 }
 
