@@ -157,7 +157,7 @@ pub enum DimError {
     },
     /// A result is too large for the address space or the available memory.
     TooLarge {
-        /// The size of the result in words, such as its dims with their sizes.
+        /// A description of the result's size, such as its dims with their sizes.
         dims: String,
     },
     /// A gradient cannot be taken through an operation.
@@ -291,8 +291,8 @@ std::thread_local! {
     static IS_RECORDED_SIZE: Cell<Option<IsRecordedSize>> = const { Cell::new(None) };
 }
 
-/// Sets the function by which messages tell sizes that only a recording has. Returns the previous
-/// one.
+/// Sets the function that tells messages which sizes exist only in a recording. Returns the
+/// previous function.
 #[cfg(feature = "std")]
 pub(crate) fn set_recorded_sizes(own: Option<IsRecordedSize>) -> Option<IsRecordedSize> {
     IS_RECORDED_SIZE.replace(own)

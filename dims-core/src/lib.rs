@@ -49,7 +49,7 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// The layers above do not import these. Of these, only `program` and `training` import others.
+// The layers above do not import these. Only `program` and `training` import others of this group.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;

@@ -76,8 +76,8 @@ fn is_sign(token: Option<&TokenTree>, sign: char) -> bool {
 }
 
 /// Replaces the groups in a parsed item by their content, as [`visible`] does with those in a call.
-/// [`visible`] itself cannot: it takes all that it can parse as an expression for one, also a type
-/// or a statement.
+/// [`visible`] itself cannot be used here: whatever parses as an expression, it treats as one, even
+/// a type or a statement.
 pub struct Ungroup;
 
 impl VisitMut for Ungroup {

@@ -99,9 +99,9 @@ fn with_text(file: PathBuf, f: impl FnOnce(&str) -> Option<usize>) -> Option<usi
 }
 
 /// The number of times that the text has `struct name` before this place. (Lines and columns start
-/// at 1.) `None` if it does not have `struct name` at this place, so that the number is different
-/// for different places: the name may be the argument of another macro, or the text an older one
-/// than an editor shows.
+/// at 1.) `None` unless `struct name` is at this place: otherwise two places could have the same
+/// number. It is not there if the name is an argument of another macro, or if the text is older
+/// than the one that an editor shows.
 fn structs_before(text: &str, line: usize, column: usize, name: &str) -> Option<usize> {
     let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
     let place = start + text[start..].char_indices().nth(column.checked_sub(1)?)?.0;

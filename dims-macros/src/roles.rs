@@ -50,7 +50,7 @@ impl Parse for RolesInput {
 }
 
 /// Whether following the refined roles within one call leads back to this role. Roles that depend
-/// on a `cfg` may not exist together.
+/// on a `cfg` are not followed, because not all of them need exist.
 fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
     let refined = |role: &DeclaredRole| {
         let name = role.refined.as_ref()?.get_ident()?;

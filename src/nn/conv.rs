@@ -210,9 +210,9 @@ where
     K: LayerDims + Union<C>,
 {
     /// Applies the transposed convolution along `dims`, one dim for each dim of `K`, in the same
-    /// order. The stride in `steps` is the distance, in the result, between the kernels that
-    /// neighbouring elements of `x` add. The padding is the number of elements that are cut off at
-    /// each end of the result.
+    /// order. Each element of `x` adds a multiple of the kernel to the result. The stride in
+    /// `steps` is the distance between the kernels of neighbouring elements. The padding is the
+    /// number of elements that are cut off at each end of the result.
     ///
     /// # Panics
     ///

@@ -169,7 +169,7 @@ where
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
+        // `G` has the dims of `Z`, and `time`. If `x` has `time`, `G` equals `Z`. If not, the
         // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
         self.read(self.gates::<X, Z>(x).same_set(), x, time, state, ReadFrom::Start, &Always)
     }
@@ -340,7 +340,7 @@ where
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
     {
-        // `G` is `Z` with `time`: the two are equal if `x` has `time`. If `x` lacks `time`, the
+        // `G` has the dims of `Z`, and `time`. If `x` has `time`, `G` equals `Z`. If not, the
         // bounds on `G` still hold, and rustc reports only the bound on the dims of `x`.
         self.read(self.gates::<X, Z>(x).same_set(), x, time, state, ReadFrom::Start, &Always)
     }

@@ -77,7 +77,7 @@ fn vectors_of_equal_values() {
 
 #[test]
 fn vectors_of_equal_singular_values_and_of_zero() {
-    let weigh = |v: Tensor<f64, (R, K)>| -> Number { (v * (R + K + 1).cast::<f64>()).sum((R, K)) };
+    let weigh = |v: Tensor<f64, (R, K)>| -> Number { (v * (R * 2 + K + 1).cast::<f64>()).sum((R, K)) };
     let of_left = |a: &Matrix| weigh(a.view().svd(R, C, K).0);
     let of_right = |a: &Matrix| weigh(a.view().svd(R, C, K).2.rename(C, R).eval());
     let tall = array![[3.0, 0.0], [0.0, 3.0], [0.0, 0.0]];

@@ -207,7 +207,7 @@ fn backward_passes_of_constants_follow_sizes() {
     }
     let median = |x: &Line| grad(|x: &Line| x.median(Row), x);
     let error = record(median, spec(dynamic(Row))).err().expect("an error").to_string();
-    assert!(error.contains("as the gradients of `median`"), "{error}");
+    assert!(error.contains("the gradients of `median`"), "{error}");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn strides_above_one_are_refused() {
         [record(pooled, input()).err(), record(summed, input()).err(), record(every_second, input()).err()]
     {
         let error = error.expect("an error").to_string();
-        assert!(error.contains("the number of windows with a stride of 2, for example"), "{error}");
+        assert!(error.contains("windows with a stride of 2"), "{error}");
     }
 }
 

@@ -561,7 +561,7 @@ fn moments_that_are_factored_over_other_dims_are_refused() {
     let of = |least: usize| Adafactor::new(0.1).min_dim_size_to_factor(least);
     for (saved, loaded) in [(2, 128), (128, 2)] {
         let found = refused(of(saved), of(loaded));
-        let why = "it is factored over other dims: it comes from an optimizer with another `min_dim_size_to_factor`, or of a parameter with other axes";
+        let why = "it is factored over other dims: it belongs to an optimizer with another `min_dim_size_to_factor`, or to a parameter with other axes";
         // `square` has an axis more or less, and so has `columns`, which is empty without factors.
         let refused = |name: &str| format!("`optimizer.{name}` cannot be read: {why}");
         let names =

@@ -18,6 +18,7 @@ pub const LONGER: &[(&str, usize)] = &[
     ("fail/training/step_of_a_struct_without_the_derive", 17),
     ("fail/operators/field_moved_by_a_method", 21),
     ("fail/operators/tensor_used_after_a_method", 19),
+    ("fail/operators/sqrt_of_integers", 16),
 ];
 
 /// Traces of internal types that no message may contain, except in the topic `hostile`.

@@ -44,7 +44,8 @@ use core::ops::Range;
 use kernels::loops::axes::Order;
 use kernels::scalar::Element;
 
-/// An argument for a parameter of type `P` of a mapped function, which does not see the dims `M`.
+/// An argument of a mapped function, for a parameter of type `P`. The function does not see the
+/// dims `M`.
 #[diagnostic::on_unimplemented(
     message = "this function takes `{P}`, not one example of `{Self}`",
     label = "the parameter's type is not that of one example",
@@ -88,7 +89,7 @@ pub trait Given<P, D, M: Dims>: Sized {
     fn copied(_: &[P], _: usize) -> P {
         unreachable!("{NO_NUMBER}")
     }
-    /// The size of a dim of the examples for which `is` holds, if there is one.
+    /// The size of the examples' dim that satisfies `is`, if there is one.
     #[doc(hidden)]
     fn size(sealed: &Self::Sealed, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }
@@ -246,7 +247,7 @@ where
 pub trait ByValue {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// The size of a dim of the tensor for which `is` holds, if there is one.
+    /// The size of the tensor's dim that satisfies `is`, if there is one.
     #[doc(hidden)]
     fn size_of(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }

@@ -24,8 +24,8 @@ use smallvec::SmallVec;
 /// An argument for a parameter of type `W` of a batched function. It has the dims of `W`, and may
 /// have extra dims.
 ///
-/// `After` is the union of these extra dims and those of the previous arguments for the same
-/// `Rest`, `Before`.
+/// `Before` is the union of the extra dims of the previous arguments for the same `Rest`. `After`
+/// also has the extra dims of this argument.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",

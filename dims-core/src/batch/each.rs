@@ -84,8 +84,8 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
 }
 
 /// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size`
-/// returns the size of a dim of the examples for which a condition holds, if there is one. The
-/// results get the origin `place`.
+/// returns the size of the examples' dim that satisfies a condition, if there is one. The results
+/// get the origin `place`.
 #[track_caller]
 pub(super) fn looped<B: Dims, Y: Collect<B>>(
     function: &'static str,
@@ -265,7 +265,7 @@ pub trait Apiece {
     fn unify(&self, further: &mut Shape) -> Result<(), DimError>;
     #[doc(hidden)]
     fn one(&self, at: &[usize]) -> Self::One;
-    /// The size of a dim of the examples for which `is` holds, if there is one.
+    /// The size of the examples' dim that satisfies `is`, if there is one.
     #[doc(hidden)]
     fn size(&self, is: &dyn Fn(&DimKey) -> bool) -> Option<usize>;
 }

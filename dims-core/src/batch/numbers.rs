@@ -77,7 +77,7 @@ impl<T: Element> NumberLine<T> {
             let start = self.start.wrapping_add_signed(offsets.sum());
             let place = |at: usize| start.wrapping_add_signed(at as isize * inner.stride);
             copies.extend((*last..*last + run).map(|at| self.data[place(at)]));
-            // The next run starts a row, or is not needed.
+            // If there is another run, it starts at the beginning of a row.
             *last = 0;
             for (at, axis) in before.iter_mut().zip(outer).rev() {
                 *at += 1;

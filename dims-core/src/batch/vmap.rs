@@ -127,8 +127,9 @@ where
 
 /// A function from `X`, a tensor or a tuple of tensors, to `O`.
 ///
-/// Its type names the lifetimes of `X`, so a borrowed argument must live as long as the function:
-/// pass by value a tensor that is made in the same statement, `vmap(f, n)((&x + 1.0).eval())`.
+/// Its type names the lifetimes of `X`, so a borrowed argument must live as long as the function. A
+/// tensor that is made in the same statement must be passed by value:
+/// `vmap(f, n)((&x + 1.0).eval())`.
 // (With `impl Fn(X) -> O`, rustc would report each mistake twice: for the bound, and for the opaque
 // type, which has the same bounds.)
 pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;

@@ -49,10 +49,10 @@ pub struct UnitAxis;
 /// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used |
 /// | a tensor of integers | selects the elements at these positions; each is checked when it is used, and a negative one is an error |
 ///
-/// One dim of an index expression may have no size; it gets the largest that fits. If that dim is
-/// declared, another operand may give it a size. Its size is then known only when the expression
-/// runs, and elements are looked up one by one; write `I.of(n)` for a view. A dim may be shorter
-/// than the axis: `i + 0` reads the first elements, where `i` alone is an error.
+/// One dim of an index expression may have no size; it gets the largest that fits. A declared dim
+/// can also get its size from another operand, so this size is known only when the expression runs,
+/// and elements are looked up one by one; write `I.of(n)` for a view. A dim may be shorter than the
+/// axis: `i + 0` reads the first elements, where `i` alone is an error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"

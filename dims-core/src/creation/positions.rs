@@ -96,7 +96,7 @@ impl Drop for Noted {
     }
 }
 
-/// The example of the current call, for which a function can be called after the loop.
+/// The example of the current call. It lets a function be called for this example after the loop.
 #[cfg(feature = "std")]
 pub(crate) struct CurrentExample(Vec<(&'static str, usize)>);
 

@@ -58,9 +58,9 @@ pub(crate) fn program(listing: &Listing) -> String {
     svg.finish("program")
 }
 
-/// Draws boxes from (`left`, `top`) downwards and returns the top of the next box. `gradient`
-/// returns the suffix of a step that computes a gradient, which has the source location if it is
-/// known, and `None` for other steps.
+/// Draws boxes from (`left`, `top`) downwards and returns the top of the next box. For a step that
+/// computes a gradient, `gradient` returns a suffix with the source location, if that is known. For
+/// other steps, it returns `None`.
 fn steps(
     svg: &mut Svg,
     (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),

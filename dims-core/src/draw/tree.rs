@@ -77,7 +77,8 @@ impl EinsumPath {
         let mut left: Vec<usize> = (0..operands).collect();
         for step in &self.steps {
             let (i, j) = step.operands;
-            // The fields are public, so the positions may be anything. Then several nodes remain.
+            // The fields are public, so the positions may be invalid. In that case, several nodes
+            // remain.
             if i >= j || j >= left.len() {
                 break;
             }

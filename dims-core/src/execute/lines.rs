@@ -109,8 +109,8 @@ impl<T: Element> Lines<T> {
         })
     }
 
-    /// A result of `len` elements for each line, as a tensor with the dims `S`. The lines must have
-    /// one axis.
+    /// A result of `len` elements for each line, as a tensor with the dims `S`. The lines must run
+    /// along a single axis.
     #[track_caller]
     pub(crate) fn tensor<U: Element, S: Dims, R: Rank>(
         &self,

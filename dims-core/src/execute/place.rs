@@ -77,8 +77,8 @@ enum PartMemory<T> {
     /// is written.
     #[cfg(feature = "std")]
     Equal(T),
-    /// Recording from sizes: only constant parts are written. Holds the elements around the others,
-    /// or a single one if they are equal.
+    /// Recording from sizes: only constant parts are written. Holds the elements around the parts
+    /// that are not written, or a single element if all are equal.
     #[cfg(feature = "std")]
     Hollow(Vec<T>),
 }
@@ -92,8 +92,8 @@ impl<T: Element> PlacedResult<T> {
         Self::padded_copy::<S, R>(sizes, around)
     }
 
-    /// Like [`of`](PlacedResult::of), for a copy that only windows read. A dim and its prime can have
-    /// different sizes: only one of them may have padding.
+    /// Like [`of`](PlacedResult::of), for a copy that only windows read. Here a dim and its prime
+    /// can have different sizes, because it is possible that only one of them is padded.
     pub(crate) fn padded_copy<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
         let memory = match around {
             // Recording from sizes keeps the constant parts, which may be written before a part

@@ -187,10 +187,10 @@ pub trait Reductions: AsTensor {
     ///
     /// A product of tensors is contracted if that saves work: `(a * b).sum(k)` is a matrix product
     /// if `a` and `b` both have `k` and each has a dim that the other lacks. A product of more
-    /// tensors is contracted pair by pair. A factor without the dims may be multiplied in after the
-    /// sum, which can overflow: store the product (`eval`) to avoid this. Integers wrap around.
-    /// Floats are summed pairwise, except inside matrix products, whose kernels add in the order of
-    /// their blocks.
+    /// tensors is contracted pair by pair. A factor without the summed dims may be multiplied in
+    /// after the sum, so the sum of the other factors can overflow: store the product (`eval`) to
+    /// avoid this. Integers wrap around. Floats are summed pairwise, except inside matrix products,
+    /// whose kernels add in the order of their blocks.
     /// [`sum_into`](crate::execute::order::OrderExt::sum_into) writes to an existing array.
     ///
     /// ```

@@ -37,8 +37,8 @@ pub(crate) fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> R
     }
 }
 
-/// Notes that something needs at least a number of elements, and has `size`. Programs check this for
-/// the sizes of each call.
+/// Notes that something needs at least `least` elements, and has `size` elements. Programs check
+/// this for the sizes of each call.
 pub(crate) fn note_least(least: usize, size: usize, what: &dyn Fn() -> String) {
     #[cfg(feature = "std")]
     kernels::trace::note_least(least, size, what);
@@ -75,9 +75,9 @@ impl<T: Element> RowBlocks<T> {
         Self::of_shape(tensor, &shape, dim)
     }
 
-    /// Like [`of`](RowBlocks::of), for an operator that changes the sizes of several dims, one after
-    /// the other. Before the last one, a dim and its prime can have different sizes, so the operator
-    /// checks only its last result. All operands must have sizes.
+    /// Like [`of`](RowBlocks::of), for an operator that changes the sizes of several dims, one
+    /// after the other. Until the last dim is changed, a dim and its prime can have different
+    /// sizes, so the operator checks only its last result. All operands must have sizes.
     #[track_caller]
     pub(crate) fn one_of_several<A: Computable<Elem = T>>(
         tensor: A,

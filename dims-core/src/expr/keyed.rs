@@ -1,8 +1,8 @@
 //! Elements in memory whose axes are known only at run time: a padded copy and the windows that
 //! slide over it.
 //!
-//! If a dim has a static size or a prime, the windows have the size of that dim or prime, but the
-//! padded copy may have a different one.
+//! The windows have the static sizes of their dims, and equal sizes for a dim and its prime. The
+//! padded copy need not.
 
 use super::leaf::{positional_row, unify_positional};
 use super::remap::Changes;

@@ -233,7 +233,8 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
         len: usize,
         private: Private,
     ) -> Result<Vec<T>, DimError> {
-        // `into_contiguous` returns untraced elements that have this order, so this is a copy.
+        // Here the elements must be copied: `into_contiguous` has already taken untraced ones that
+        // have this order.
         self.collect(nest, Destination::of_step(len), private)
     }
 

@@ -229,7 +229,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.inner.unify::<S, R>(&mut shape)?;
-        // Here, because a dim with a new name is no longer related to its prime.
+        // Checked before the renaming: a dim with a new name is no longer related to its prime.
         if S::KEYS.has_primes() {
             shape.unify_primes()?;
         }

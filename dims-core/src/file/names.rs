@@ -101,8 +101,9 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of file that begins like these bytes. No file begins like two kinds: the length of
-    /// the header, with which a safetensors file begins, would be too large.
+    /// The kind of file that begins like these bytes. No file begins like two kinds: a safetensors
+    /// file begins with the length of its header, and as a length, the first bytes of the other
+    /// kinds would be too large.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..] => Some(FileKind::Npz),
@@ -130,7 +131,7 @@ pub fn shortened(text: &str) -> String {
 }
 
 /// The text of another crate's error, for a message. It can contain text from a file, but is only
-/// truncated if it is very long, because its end can be the reason.
+/// truncated if it is very long, because the reason may stand at its end.
 pub fn reason(error: &impl ToString) -> String {
     escaped(&error.to_string(), 200)
 }

@@ -60,8 +60,8 @@ use twins::panicking_twin;
 /// # Panics
 ///
 /// If [`try_custom_vjp`] returns an error. The backward pass fails if the gradient and the inputs
-/// differ in sizes or structure or, unless `pull_back` is recorded, if the gradient depends on a
-/// traced tensor that `pull_back` captures.
+/// differ in sizes or structure. Unless `pull_back` is recorded, it also fails if the gradient
+/// depends on a traced tensor that `pull_back` captures.
 ///
 /// # Errors
 ///
@@ -93,9 +93,10 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// The gradient equals the gradient of `f`. As for [`custom_vjp`], all tensors through which a
 /// gradient flows must be among the inputs, `f` must be `Send`, `Sync` and `'static`, and dims must
 /// not be local. In a function with `#[batched]`, name the rest, with the bound
-/// `B: Dims + 'static`. `f` gets one reference, to a tuple for several inputs. It must return
-/// the same value each time, so draw random numbers from a seed. While a function is being
-/// [recorded](crate::program), `checkpoint` only calls `f`, and so saves no memory.
+/// `B: Dims + 'static`. `f` gets one reference; if there are several inputs, it refers to a tuple
+/// of them. `f` must return the same value each time, so draw random numbers from a seed. While a
+/// function is being [recorded](crate::program), `checkpoint` only calls `f`, and so saves no
+/// memory.
 ///
 /// ```
 /// use typed_dims::grad::{checkpoint, grad};

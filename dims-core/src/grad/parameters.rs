@@ -48,8 +48,8 @@ use path::values_at;
 /// * Tensors of other elements, such as indices and masks, are visited, named and counted, but not
 ///   learned ([`is_learned`]): `map_elements` and `zip_elements` keep them, and
 ///   [`zero`](Parameters::zero) replaces them with zeros.
-/// * Fields with `#[parameters(constant)]` are not visited. The new value that a [walk](Walk) makes
-///   gets clones of them.
+/// * Fields with `#[parameters(constant)]` are not visited. A [walk](Walk), which makes a new
+///   value, clones them.
 /// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as
 ///   running means. [Recorded functions](crate::program) take and return them, and
 ///   [checkpoints](crate::training::checkpoint) contain them. Everything else treats them as
@@ -385,17 +385,17 @@ pub trait Walk<const N: usize> {
     }
 
     /// Whether the file that the walk reads has a tensor at this path. `None`: the walk reads no
-    /// file. A walk that reads a file makes the sums and averages in `f32` that the file has, even
-    /// if the given value lacks them.
+    /// file. If the file has sums and averages in `f32`, a walk that reads it creates them, even if
+    /// the given value lacks them.
     #[doc(hidden)]
     fn has(&self, path: &Path) -> Option<bool> {
         let _ = path;
         None
     }
 
-    /// Called before the walk visits the fields of the value at this path. The value keeps the
-    /// tensors of its field `kept` that are of half precision in `f32` too, in its field `exact`. If
-    /// `kept` is empty, `filled_by` is the method that fills it.
+    /// Called before the walk visits the fields of the value at this path. Half-precision tensors
+    /// in the value's field `kept` are also kept in `f32`, in its field `exact`. If `kept` is
+    /// empty, `filled_by` is the method that fills `kept`.
     #[doc(hidden)]
     fn keeps_exact(&mut self, path: &Path, [kept, exact]: [&str; 2], filled_by: Option<&str>) {
         let _ = (path, kept, exact, filled_by);

@@ -259,8 +259,8 @@ pub(super) fn shown<Y: Parameters>(value: &Y, call: &GradientCall) -> Result<Y, 
     Y::walk([value], &mut Path::new(), &mut Detached(is_of(call)))
 }
 
-/// Tells of a node whether it depends only on variables of this call. (A function, so that the type
-/// of the closure does not depend on that of the value.)
+/// Returns a predicate: whether a node depends only on variables of this call. (A function, so that
+/// the type of the closure does not depend on that of the value.)
 fn is_of(call: &GradientCall) -> impl Fn(&Arc<Node>) -> bool {
     move |node| !depends_on_others(node, &[call])
 }

@@ -198,7 +198,7 @@ impl<M: Clone, S: Dims> Clone for Lent<M, S> {
 impl<M: Copy, S: Dims> Copy for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
-    /// The elements. `store` has checked that the axes match their number.
+    /// The elements. `store` has checked that the axes match the number of elements.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data)

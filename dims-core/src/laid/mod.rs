@@ -60,8 +60,8 @@ use twins::panicking_twin;
 /// It derefs to a tensor, and can be used in all operations. A few functions, such as `batched` and
 /// `grad`, need the tensor itself: pass `&*laid`, or `&laid.eval()` if the elements are borrowed.
 ///
-/// If all tensors of an expression have the same layout, and the result is stored in this order
-/// without the dims that are reduced, rustc knows the loops except for their lengths. In a small
+/// If all tensors of an expression have the same layout, and the result is stored in the same order
+/// (without the reduced dims), rustc knows everything about the loops but their lengths. In a small
 /// product of two matrices that sums over one dim, the types determine along which axis (rows,
 /// columns or the sum) the elements of each matrix are adjacent, and therefore which kernel runs.
 /// Rows, columns and batch may each span several dims if these are adjacent. In both cases, the

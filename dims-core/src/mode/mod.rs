@@ -35,14 +35,16 @@
 //! [`Plan`](crate::plan::explain::Plan).
 //!
 //! * **A step is one pass of a kernel**, one group of matrix products, or a loop of calls of a
-//!   function. `explain` shows the steps of such calls within their loop. Several elementwise operations can be one step, and one operation can be several steps: a
-//!   product may copy an operand first.
+//!   function. `explain` shows the steps of such calls within their loop. Several elementwise
+//!   operations can be one step, and one operation can be several steps: a product may copy an
+//!   operand first.
 //! * **Order.** A mode is called after each step, in the order in which the steps run. Freed
 //!   operands are reported after the step that read them.
 //! * **Nesting.** Modes can be nested: each is called for each step, the outermost one first.
 //! * **Gradients.** A mode is called for the steps of gradients too. [`Ran::place`] is then the
 //!   location of the operation that they differentiate. Some pull-backs, such as that of
-//!   softmax, have no step for the cotangent that they return: the step that reads it computes it.
+//!   softmax, have no step for the cotangent that they return: it is computed by the step that
+//!   reads it.
 //! * **Threads.** A mode belongs to its thread and does not see the steps of other threads. (A
 //!   kernel that runs on several threads is a step of the thread that called it.)
 //! * **Panics.** If the function panics, the mode is removed.

@@ -82,7 +82,8 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ) -> Result<Place<'_, T, S, R>, DimError> {
         let (shape, info) = (self.unified_shape()?, dim.info());
         let (start, _, len) = within(&shape, info, range)?;
-        // A given size is the size of the range. A local dim keeps the size of the whole dim.
+        // A size given with the dim must be the length of the range. The size that a local dim
+        // remembers is that of the whole dim, so it is not compared.
         info.resized().unify(len, None)?;
         Ok(self.as_place().part(position(&shape, info), start, len))
     }

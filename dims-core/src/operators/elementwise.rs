@@ -317,8 +317,8 @@ pub type Selected<T, C, A, B> = Named<
 
 /// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
 ///
-/// An element that is not chosen is not read if reading it could fail, so its index can be out of
-/// range.
+/// Where reading an element could fail, it is read only if it is chosen. So the index of an element
+/// that is not chosen can be out of range.
 ///
 /// ```
 /// use typed_dims::prelude::*;

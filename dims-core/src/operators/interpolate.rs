@@ -173,8 +173,8 @@ impl Interpolate {
         Ok(Binary { op: ops::Add, a, b })
     }
 
-    /// One tap for all elements, times its weights. It is 0 where the weight is, also for elements
-    /// that are infinite or NaN.
+    /// One tap for all elements, times its weights. It is 0 where the weight is 0, even if the
+    /// element is infinite or NaN.
     #[track_caller]
     fn tap<T: Real, S: Dims, R: Rank>(
         &self,

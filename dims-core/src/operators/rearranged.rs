@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 use kernels::step::moves::{MoveRows, REARRANGEMENT};
 use smallvec::SmallVec;
 
-/// Moves rows, such that the dim has the size `len`. `runs` has the old rows from which the rows of
-/// each new block come; `fill` is the value of those without one.
+/// Moves rows, such that the dim has the size `len`. `runs` lists the old rows that each new block
+/// consists of. New rows without an old row are filled with `fill`.
 #[track_caller]
 pub(super) fn moved<T: Element, S: Dims, R: Rank>(
     blocks: RowBlocks<T>,
@@ -43,7 +43,7 @@ pub(super) fn moved_by<T: Element, S: Dims, R: Rank>(
     moved(blocks, dim, len, &runs, T::default())
 }
 
-/// Repeats the elements along a dim `times` times: all in turn or, if `each`, each before the next.
+/// Repeats the elements along a dim `times` times: `a b a b` or, if `each` is set, `a a b b`.
 #[track_caller]
 pub(super) fn repeated<A: Computable>(
     tensor: A,

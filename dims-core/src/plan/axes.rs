@@ -92,7 +92,7 @@ impl AxisList {
         const { &AxisList::in_memory(S::KEYS, R::N) }
     }
 
-    /// The axes of `list` at the positions that these axes give.
+    /// Uses these axes as positions in `list`, and returns the axes there.
     pub const fn among(&self, list: &AxisList) -> Self {
         let mut found = Self::EMPTY;
         while found.len < self.len {

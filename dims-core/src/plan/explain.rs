@@ -96,7 +96,7 @@ impl fmt::Display for Plan {
 ///
 /// A product shows the dims of both operands and of the result, then the number of rows, of terms
 /// in each sum, and of columns. The first line of a step ends with the source location of the
-/// operation. Comparisons of tensors with `==` and printing cannot report theirs. Steps of a
+/// operation. (It is unknown where tensors are printed or compared with `==`.) Steps of a
 /// [gradient](crate::grad) are marked as such and name the location of the step that they
 /// differentiate:
 ///

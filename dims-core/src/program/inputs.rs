@@ -48,7 +48,8 @@ pub trait RecordInputs: Sized {
     fn moved(path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
         found.push(path.clone());
     }
-    /// The value on another engine, or a tuple of its parts.
+    /// What the value becomes when `F` converts it for another engine. For a tuple of inputs, this is
+    /// a tuple of the converted parts.
     #[doc(hidden)]
     type Parts<F: PartFamily>;
     #[doc(hidden)]

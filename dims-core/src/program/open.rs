@@ -40,20 +40,21 @@ std::thread_local! {
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
 /// that depends on dynamic sizes must be
 ///
-/// * a product of at most three of them, or a sum of two such products, with whole factors and a
-///   whole summand,
+/// * a product of at most three of them, times a whole number; or a sum of two such products. A
+///   whole number can be added to either,
 /// * a product of at most three sums, such as `(2 * h + 1) * (w + 2)`, each of one size and a whole
 ///   number. In all but one of them, the size has a factor up to 8, and the number is at most 256,
-/// * a fraction such as `1.0 / x.size(Row) as f32`. Its divisor can be a product of sizes or, for 1
-///   or 2 divided by it, such a sum. (In `f32`, a sum above about a million at the recorded sizes is
-///   refused, or taken for the product if rounding hides the difference.)
+/// * a fraction such as `1.0 / x.size(Row) as f32`. Its divisor can be a product of sizes. If the
+///   dividend is 1 or 2, the divisor can also have a form above with a sum, such as `n - 1`. (In
+///   `f32`, such a divisor above about a million at the recorded sizes is refused, or taken for a
+///   product of sizes if rounding hides the difference.)
 ///
 /// A number that depends on a size in any other way causes an error, which usually names the step:
 /// for example, the number of windows with a stride of 2, or the sizes of the pieces of `chunk`.
 /// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
 /// `f64` elements can depend on sizes. The state of an optimizer in the result cannot have dynamic
-/// dims; they can be dims of the batch. A branch on a size (`if x.size(Row) > 100`) is taken as at
-/// the recorded sizes.
+/// dims, so only other dims can be dynamic, such as those of the batch. A branch on a size
+/// (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
@@ -61,8 +62,8 @@ std::thread_local! {
 /// by. Positions that a branch or a mask leaves unused must be within the axis, too. Sums may be
 /// rounded differently than in the function itself, which may choose another order for small sizes.
 /// The same goes for products of several fractions, and for fractions with factors other than
-/// integers: a number counts as such a fraction if the two agree at all recorded sizes, up to two
-/// units in the last place. In `f32`, rounding can hide a summand at these sizes, as in
+/// integers: a number is taken for such a fraction if it equals the fraction at all recorded sizes,
+/// up to two units in the last place. In `f32`, rounding can hide a summand at these sizes, as in
 /// `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
 ///
 /// ```
@@ -207,8 +208,8 @@ fn numbers_of(range: &mut ReadRange, visit: &mut dyn FnMut(Numeral<'_>)) {
     [start, len, size].into_iter().for_each(|own| visit(Numeral::Signed(own)));
 }
 
-/// The different ranges among those that differ between the rounds. (The others are within their
-/// axes at all sizes.) All ranges if the rounds do not have equally many.
+/// The ranges that differ between the rounds, without duplicates. (The others are within their axes
+/// at all sizes.) All ranges if the rounds do not have equally many.
 fn distinct(ranges: [Vec<ReadRange>; ROUNDS]) -> [Vec<ReadRange>; ROUNDS] {
     let count = ranges[0].len();
     if ranges.iter().any(|own| own.len() != count) {
@@ -507,8 +508,8 @@ impl OpenProgram {
         DimError::Shape { what }
     }
 
-    /// The error for sizes whose program cannot be restored because of `error`: the steps do not fit
-    /// the sizes or, if they do, `error` itself.
+    /// The error for sizes whose program cannot be restored. It says that the steps do not fit the
+    /// sizes. If they do fit, it is `error`, which restoring the program returned.
     #[cold]
     fn unrestored(&self, saved: &SavedProgram, error: DimError, sizes: &[usize]) -> DimError {
         let SavedProgram { content, listing, .. } = saved;

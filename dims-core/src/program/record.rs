@@ -64,9 +64,9 @@ pub(super) struct ProgramParts {
 ///
 /// # Panics
 ///
-/// Operations that cannot be recorded panic in `f`; their `try_` forms return the error instead. So
-/// do operations that have no result for the given inputs, such as the inverse of a singular
-/// matrix. (A [`spec`](super::spec()) has no elements, so there is no such error.)
+/// Operations that cannot be recorded panic in `f`, and so do operations that have no result for
+/// the given inputs, such as the inverse of a singular matrix. Their `try_` forms return the error
+/// instead. (A [`spec`](super::spec()) has no elements, so no operation on it lacks a result.)
 #[track_caller]
 pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     mut f: impl for<'t> FnMut(HandedOf<'t, In>) -> Out,

@@ -64,7 +64,7 @@ pub(super) struct SavedContent {
 struct SavedInput {
     path: InputPath,
     dtype: DType,
-    /// The names of the dims, in order. For an optimizer's state, those of `state`.
+    /// The names of the dims, in order. For an optimizer's state, the dims of the axes in `state`.
     dims: Vec<String>,
     sizes: Vec<usize>,
     /// The axes from the outermost in memory to the innermost.
@@ -253,14 +253,14 @@ fn check_dims(dims: &[String], sizes: &[usize]) -> Result<(), DimError> {
     Ok(())
 }
 
-/// Whether a tensor is one line of elements, if it is an optimizer's state with axes of the sizes
-/// `state`.
+/// Whether a tensor is one line of elements, as an optimizer's state with axes of the sizes `state`
+/// must be. True for other tensors.
 fn is_line_of(state: Option<&[usize]>, sizes: &[usize], dtype: DType) -> bool {
     state.is_none_or(|state| sizes.len() == 1 && volume(state, dtype.bytes()) == Some(sizes[0]))
 }
 
 /// Whether positions along axes, each a size and a stride, are near enough that sums of strides do
-/// not overflow. (The strides of axes with at most one element may have any values otherwise.)
+/// not overflow. (Nothing else limits the strides of axes with at most one element.)
 fn are_near(start: usize, axes: impl Iterator<Item = (usize, isize)>) -> bool {
     let reach = |(size, stride): (usize, isize)| size.max(1) as i128 * stride.unsigned_abs() as i128;
     axes.map(reach).fold(start as i128, i128::saturating_add) <= FARTHEST as i128

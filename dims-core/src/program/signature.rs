@@ -282,8 +282,8 @@ impl PartialEq for RecordedSetting {
 pub(super) trait SettingValue: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn as_debug(&self) -> &dyn Debug;
-    /// Whether both are equal, but not as 0.0 and -0.0 are; or both contain NaN and have the same
-    /// text. `text` is the text of this value.
+    /// Whether both are equal (0.0 and -0.0 count as different), or both contain NaN and have the
+    /// same text. `text` is the text of this value.
     fn is_same(&self, other: &dyn Any, text: &LazyText) -> bool;
 }
 

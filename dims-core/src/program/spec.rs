@@ -24,8 +24,8 @@ pub struct Spec<P> {
 ///
 /// Operators that depend on the inputs are not computed while the function is recorded; only the
 /// functions of your own operations are called, with zeros. Memory is reserved, but its pages are
-/// not touched, so you can record a model whose parameters do not fit into memory. (A system can
-/// refuse to reserve more for one tensor than its whole memory, as Linux does by default.)
+/// not touched, so you can record a model whose parameters do not fit into memory. (Some systems
+/// refuse to reserve more memory for one tensor than the machine has, as Linux does by default.)
 ///
 /// Random numbers, from [`randn`](crate::creation::random::randn()) or
 /// [`init`](crate::creation::init), are not drawn. The recorded function gets a reference to the

@@ -6,7 +6,7 @@
 //!    `Place`, `SharedElements` and the operands of patterns) keep their fields to their own
 //!    modules. Their values are made only by functions of `storage`, and by functions that assert
 //!    that the axes stay within the memory.
-//! 2. *A row has the strides of those axes, at loops of their sizes.*
+//! 2. *A row has the strides of those axes, each at a loop of the axis's size.*
 //!    [`Shape`](crate::plan::shape::Shape) unifies the sizes of all operands' axes: a different
 //!    size is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for
 //!    each operand, the stride of each axis at the loop that the axis was unified with, and 0 at
@@ -95,8 +95,8 @@ pub(crate) fn line<T>(
     Some(unsafe { elements.line(0, len) })
 }
 
-// (Below, a product of sizes that is used as a length wraps only if an axis is empty, and it is 0
-// then.)
+// (Below, products of sizes are used as lengths. Such a product can wrap only if an axis is empty,
+// and then it is 0.)
 
 /// Copies elements with the axes `own` to places with the axes `axes`, and returns their number.
 /// Returns `None`, without copying, unless both have the same axes and these are contiguous in
@@ -171,9 +171,9 @@ pub(crate) fn copy_row<T: Element>(
 
 /// See [`InParts::finish`].
 pub(crate) fn finish_parts<T: Element>(parts: InParts<T>) -> Vec<T> {
-    // SAFETY: parts are side by side along the axis that they are joined along, or at separate
-    // positions of the axes that they replace, so they do not overlap. All positions of a part were
-    // written: if a part cannot be computed, the whole result is an error.
+    // SAFETY: parts do not overlap: they are side by side along the axis that they are joined
+    // along, or at different positions of the axes that tell them apart. All positions of a part
+    // were written: if a part cannot be computed, the whole result is an error.
     unsafe { parts.finish() }
 }
 
@@ -219,8 +219,8 @@ pub(crate) fn copy_few<T: Copy + 'static>(
 /// The elements and the sizes of a product of tensors in memory. Plans show it with the names in
 /// `dims`. `None` if the operands need the general path.
 ///
-/// (This and [`product_onto`] are two functions, because a choice between new memory and places at
-/// run time is costly for small products.)
+/// (This and [`product_onto`] are two functions, because choosing at run time between new memory
+/// and places is costly for small products.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product<T: Num>(

@@ -179,7 +179,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let len = volume(sizes.iter().copied().chain([times]), size_of::<T>());
         let len = len.ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;
         let total = sizes[at].checked_mul(times).ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;
-        // (Without elements, there may be more repetitions than a loop can make.)
+        // (Without elements, `times` can be so large that the loop would hardly end.)
         if times != 1 && !data.is_empty() {
             let mut all = reserve(len).map_err(|_| too_large(&Self::shape_of(&sizes), times))?;
             (0..times).for_each(|_| all.extend_from_slice(&data));

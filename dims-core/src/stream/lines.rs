@@ -16,7 +16,8 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};
 use twins::panicking_twin;
 
-// Each operation has its own bounds, because rustc quotes the line of a bound that does not hold.
+// The bounds are written with each operation: if a bound does not hold, rustc quotes its line,
+// which then shows the operation.
 macro_rules! along {
     ($($(#[$doc:meta])* $name:ident $try_name:ident [$($axis:tt)*] [$($bound:tt)*] $work:expr;)*) => {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(

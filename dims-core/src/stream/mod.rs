@@ -33,11 +33,11 @@
 //! operations do not copy here either. The exceptions are `concat`, `repeat`, stacking, and
 //! reshapes of streams that are not contiguous.
 //!
-//! Mistakes in sizes are errors in `try_` methods, and panics in the others. One of them is a result
-//! in which a dim and its [prime](crate::types::prime) have different sizes, for example after a
-//! `slice` of one of them. The same holds for constants that cannot be computed, or that a gradient
-//! or a recorded function traces. Rust's operators, such as `+`, panic; the `try_` form of a binary
-//! one is [`try_zip_map`](Stream::try_zip_map).
+//! Mistakes in sizes are errors in `try_` methods, and panics in the others. It is such a mistake
+//! if a dim and its [prime](crate::types::prime) have different sizes in a result, for example
+//! after a `slice` of one of them. Constants that cannot be computed, or that a gradient or a
+//! recorded function traces, are errors or panics too. Rust's operators, such as `+`, panic; the
+//! `try_` form of a binary one is [`try_zip_map`](Stream::try_zip_map).
 //!
 //! # Example
 //!

@@ -326,7 +326,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
-// Each operation has its own bounds, because rustc quotes the line of a bound that does not hold.
+// The bounds are written with each operation: if a bound does not hold, rustc quotes its line,
+// which then shows the operation.
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
         /// Operations on each element. The cost is compute. For other functions, use

@@ -188,8 +188,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             at += 1;
         });
         unified?;
-        // The dims after the data dimension that have no static size may have been given other
-        // sizes.
+        // The types do not rule out that dims without a static size, after the data dimension, have
+        // been given other sizes.
         let stride = |sizes: &[usize], data: Option<usize>| {
             sizes[data.map_or(0, |at| at + 1)..].iter().product::<usize>()
         };

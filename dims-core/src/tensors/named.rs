@@ -79,9 +79,9 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok(shape)
     }
 
-    /// Like [`unified_shape`](Named::unified_shape), for intermediate results of an operator that
-    /// changes the sizes of several dims: a dim and its prime can have different sizes. All operands
-    /// must have sizes.
+    /// Like [`unified_shape`](Named::unified_shape), but a dim and its prime can have different
+    /// sizes, as in the intermediate results of an operator that changes the sizes of several dims.
+    /// All operands must have sizes.
     pub(crate) fn unchecked_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.expr.unify::<S, R>(&mut shape)?;

@@ -310,9 +310,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
         Saved { converting: true, ..self }
     }
 
-    /// Reads the dim that the file names `old` as the dim `new`, after `new` was renamed in the
-    /// program. Give both without primes: the primes of `old` are renamed, too. Tensors in which two
-    /// dims would then have the same name are read as they are.
+    /// Reads the dim that the file names `old` as the dim `new`, for a program in which the dim has
+    /// been renamed since. Give both without primes: the primes of `old` are renamed, too. Tensors
+    /// in which two dims would then have the same name are read as they are.
     ///
     /// ```
     /// use typed_dims::optim::checkpoint::{Checkpoint, Saved};
@@ -458,7 +458,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
         notes.into_iter().filter_map(|note| note.strip_prefix(STEPS_OF)).map(str::to_string).collect()
     }
 
-    /// The first parts of the names of all tensors.
+    /// The names of all tensors up to the first `.`, each once.
     fn parts(&self) -> Vec<String> {
         let first = |tensor: &String| tensor.split('.').next().unwrap_or_default().to_string();
         let parts: BTreeSet<String> = self.file.tensors().iter().map(first).collect();

@@ -40,7 +40,8 @@ pub trait Brand: SetElement + Sized {
     /// The dim's meaning: a [`Role`](crate::types::role::Role), or [`Undenoted`]. The bound `Role`
     /// is checked where a dim is named, not here, so a type that is not a role gives one error.
     type Role;
-    /// The type of the value that a dim is made from; for a local dim, it has the brand's lifetime.
+    /// Macros make a dim from a value of this type. For a local dim, the type has the brand's
+    /// lifetime.
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 /// The dim `D` and the dims `T`, which are used without a size.
 pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 
-/// Dims that are used without a size: `()`, or [`NoSize`]. They can have static sizes.
+/// Dims that are used without a size: `()`, or [`NoSize`]. Some of them may have static sizes.
 pub trait Open {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -116,9 +116,9 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
     type Out = K::Out;
 }
 
-/// A key that can be compared with the key of a prime, [`Primed<J>`](Primed). The trait is on this
-/// key, so that the bounds of a generic dim can say that the dim sorts before its prime: see
-/// [`AnyDim`](crate::types::brand::AnyDim).
+/// A key that can be compared with the key of a prime, [`Primed<J>`](Primed). The trait is
+/// implemented for this key, not for the prime's, so that the bounds of a generic dim can say that
+/// the dim sorts before its prime: see [`AnyDim`](crate::types::brand::AnyDim).
 pub trait UnderPrime<J> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -216,8 +216,8 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
             // Under a mask, each row is loaded anew: the previous row had another mask.
             let moved = (row > 0 && mask.is_none()).then_some((query, 1));
             bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
-            // After a fault nothing is computed: the substitute for an element could be 0 and
-            // serve as a divisor.
+            // After a fault, nothing is computed: an element may have been replaced by a
+            // substitute, which could be 0, and the kernel could divide by it.
             if faults.any() {
                 break;
             }

@@ -87,7 +87,8 @@ pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> b
 }
 
 /// The constant factors of a product, in the order in which the source multiplies by them. Each has
-/// the number of other factors before it; a constant on the left counts as if it were on the right.
+/// the number of other factors before it. A constant on the left, `2 * x`, counts as if it were on
+/// the right, `x * 2`.
 pub type ConstantFactors<T> = SmallVec<[(usize, T); 2]>;
 
 /// The magnitudes of [moderate](moderate_product) constant factors. They include the scale of
@@ -99,8 +100,8 @@ const MOST_MODERATE: f64 = (1 << 24) as f64;
 /// The product of constant factors if it may multiply a sum instead of each product.
 ///
 /// If a factor is very large or small, the sum without it may be outside the range of the type
-/// although the sum with it is not. So the product of the first factors must be moderate for any
-/// number of them. Integers wrap around, so all of them are moderate.
+/// although the sum with it is not. So the product must be moderate after each factor. Integers
+/// wrap around, so all of them are moderate.
 pub(crate) fn moderate_product<T: Num>(constants: impl Iterator<Item = T>) -> Option<T::Acc> {
     let mut product = T::Acc::ONE;
     for constant in constants {

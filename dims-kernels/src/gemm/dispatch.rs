@@ -113,8 +113,8 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
     let row_major = layout.map(|layout| layout.row_major_b);
     // SAFETY: the caller's promise; the transposed product computes the same elements.
     unsafe {
-        // Two calls, because copying the product that was just assembled takes as long as choosing
-        // its kernel.
+        // Two calls, because a single one would need a copy of the product, which was just
+        // assembled. Copying it takes as long as choosing its kernel.
         if is_transposed {
             multiply_oriented(&product.transposed(), row_major);
         } else {

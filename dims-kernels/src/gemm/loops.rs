@@ -34,8 +34,8 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
 /// The offsets of the elements of a sum from its first element, in the left and in the right
 /// matrix.
 trait SumOffsets: Copy {
-    /// Whether products with such offsets are also compiled for AVX-512. Float products with evenly
-    /// spaced offsets usually run in `unpacked` instead.
+    /// Whether products with such offsets are also compiled for AVX-512. Those with evenly spaced
+    /// offsets are not, because such products of floats usually run in `unpacked`.
     const WIDE: bool;
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);

@@ -85,8 +85,8 @@ impl<T: Num> ProductRun<T> {
 
     /// Splits the rows or the columns of each product, whichever are more. If both numbers are
     /// similar, it splits the axis with the larger stride in the result, so that each thread writes
-    /// whole lines. If the right matrix of the product with a row-major result is transposed,
-    /// [`shares_rows`] decides instead.
+    /// whole lines. If the product that [`with_row_major_c`](Product::with_row_major_c) returns has
+    /// a transposed right matrix, [`shares_rows`] decides instead.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());
         let by_rows = if row_major.b.row == 1 && row_major.b.col != 1 {

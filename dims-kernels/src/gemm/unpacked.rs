@@ -86,8 +86,8 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
         let mut column = 0;
         while column < product.n {
             let left = product.n - column;
-            // SAFETY: rows and columns are in the matrices; `scratch` has room for all packed rows,
-            // and there are more rows than in a tile when packing; the rest is the caller's
+            // SAFETY: rows and columns are in the matrices; when packing, `scratch` has room for
+            // all packed rows, and there are more rows than a tile has; the rest is the caller's
             // promise.
             unsafe {
                 if left <= V::LEN {

@@ -42,9 +42,9 @@ pub struct Tile<'t> {
 /// # Safety
 ///
 /// Loops trust the constants and pointers of a kernel. Kernels of one expression may run on several
-/// threads if [`PARALLEL`](Kernel::PARALLEL). Without a fault, everything that
-/// [`starts`](Kernel::starts), [`steps`](Kernel::steps) and [`pairs`](Kernel::pairs) return points
-/// to elements for all positions of the nest, and a loaded tile has all of its elements.
+/// threads if [`PARALLEL`](Kernel::PARALLEL). If there is no fault, the pointers that
+/// [`starts`](Kernel::starts), [`steps`](Kernel::steps) and [`pairs`](Kernel::pairs) return lead to
+/// elements for all positions of the nest, and a loaded tile has all of its elements.
 pub unsafe trait Kernel: Sized {
     /// The type of the elements.
     type Elem: Copy + 'static;
@@ -200,8 +200,8 @@ pub unsafe trait Kernel: Sized {
     /// Finds the operands from `at` on, for a nest that computes pairs of rows. Operands on one
     /// side of operations (the left one if `LEFT`) are broadcast along the innermost loop. Operands
     /// on the other side are contiguous along it, and broadcast along the loop `row`. `along` is
-    /// the innermost reduced loop. `paired` is false for an operand on the first side. `None` if an
-    /// operand has other strides or [can fault](Kernel::can_fault).
+    /// the innermost reduced loop. `paired` is false for an operand on the broadcast side. `None`
+    /// if an operand has other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,

@@ -59,7 +59,8 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     /// * If `W::UNIT` is true, the stride along the innermost loop is 1.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        // Indices are checked when they select, and an axis that they select from may be empty.
+        // With active indices, the row is not checked here: an axis that they select from may be
+        // empty. The indices are checked when they select.
         if !(X::ANY && indices.is_active()) {
             row.assert_within(&elements);
         }

@@ -329,8 +329,7 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// Like [`note`], for calls that are not always a step of the plan. Returns whether it noted a
-/// step.
+/// Like [`note`], but notes nothing if `step` returns `None`. Returns whether it noted a step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {

@@ -113,8 +113,8 @@ impl Nest {
             packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
-        // From the innermost loop outwards: this loop and the reduced loops fill the positions
-        // below `inside` downwards, and the other kept loops those below `outside`.
+        // Loops are placed from the innermost outwards: the innermost and the reduced ones below
+        // `inside`, the other kept ones below `outside`.
         let (mut outside, mut inside) = (outer, depth);
         let (mut step, mut result_step): (isize, isize) = (1, 1);
         for (number, &(size, kept)) in loops.iter().enumerate().rev() {

@@ -33,7 +33,7 @@ pub enum PlanStep {
         reduction: &'static str,
         /// The expression.
         expression: String,
-        /// The loops. Kept loops come first, except that the innermost loop may be kept, too.
+        /// The loops: kept loops, then reduced ones. The innermost loop may be either.
         loops: Loops,
         /// The number of elements that are combined for each element of the result.
         count: usize,

@@ -7,8 +7,8 @@
 //!
 //! On targets other than x86-64 the loops are compiled once, for the instructions that the target
 //! guarantees: NEON on AArch64, and SIMD on WebAssembly if the program is built with
-//! `-C target-feature=+simd128`. On x86-64 without the standard library, too, only instructions
-//! that the target guarantees run.
+//! `-C target-feature=+simd128`. x86-64 without the standard library also runs only instructions
+//! that the target guarantees.
 
 #[cfg(x86_vectors)]
 use crate::machine::level::{Level, level};

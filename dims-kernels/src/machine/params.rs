@@ -199,8 +199,8 @@ pub const DEFAULT: Params = Params {
     wide_waits: true,
     // A micro-panel of this depth fits into the first-level cache of 48 KiB.
     panel_kc: 320,
-    // 64 products of 128^3 f32: without packing 1.15 times the time of the crate `gemm`, with it
-    // 1.02; 64^3 is faster without.
+    // 64 products of 128^3 f32: without packing 1.15 times the time of the crate `gemm`, with
+    // packing 1.02; 64^3 is faster without packing.
     packs_first_tile: true,
     // Time of panels divided by the time of the crate `gemm`, f32, 1024 columns and sums of 1024:
     // 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08, 4096 x 64 by 64 x 64

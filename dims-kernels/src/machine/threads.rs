@@ -145,7 +145,7 @@ mod helped {
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
 
-    /// The maximum number of calls of a thread whose requests for help may be pending: more would
+    /// A thread's requests for help may be pending for at most this many of its calls: more would
     /// only fill the pool's queue.
     const MOST_WAITING: usize = 4;
 

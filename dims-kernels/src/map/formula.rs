@@ -258,8 +258,8 @@ impl UpdateProgram {
         begin: impl FnOnce(&mut Builder, [Register; M]) -> [Register; M],
     ) -> Self {
         let mut build = Builder::exact();
-        // Operands of half precision are loaded by register kind only: otherwise the builder would
-        // round each operation.
+        // Operands of half precision are loaded without their type, by register kind only. With the
+        // type, the builder would round the result of each operation.
         let load =
             |build: &mut Builder, number: usize, dtype: DType| build.load_as(number as u32, dtype.kind());
         let scalars: [Register; K] = from_fn(|at| {

@@ -53,11 +53,11 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
 /// Replaces each target element with `op(old, new)`, in the nest's order. `new` is the
 /// corresponding element of the nest.
 ///
-/// `lower` makes the kernel for a nest, or for a part of one. If the kernel and `op` can run on
-/// several threads, there are no active indices, and the strides show that no two parts share a
-/// target element, the nest is split into one part for each thread that the work keeps busy. A
-/// target element that occurs several times is replaced each time. After a fault, a part writes
-/// nothing more.
+/// `lower` makes the kernel for a nest, or for a part of one. The nest is split into one part for
+/// each thread that the work keeps busy if the kernel and `op` can run on several threads, there
+/// are no active indices, and the strides show that no two parts share a target element. A target
+/// element that occurs several times is replaced each time. After a fault, a part writes nothing
+/// more.
 ///
 /// # Safety
 ///

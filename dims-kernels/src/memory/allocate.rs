@@ -39,8 +39,8 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 
-/// `len` elements with their default value, or an error instead of an abort. If that is 0, the
-/// allocator can provide zeroed memory, without a pass over it.
+/// `len` elements with their default value, or an error instead of an abort. If the default is 0,
+/// the allocator can provide zeroed memory, without a pass over it.
 pub fn defaults<T: Clone + Default>(len: usize) -> Result<Vec<T>, Error> {
     // If memory is short, `reserve` returns an error, but `vec!` aborts.
     drop(reserve::<T>(len)?);

@@ -82,7 +82,7 @@ pub fn element<T: Element>(value: f64) -> T {
     }
 }
 
-/// Converts a value between two names of its type.
+/// The value as a `U`, which is the same type as `T`.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn same<T: Element, U: Element>(value: T) -> U {
     *(&value as &dyn Any).downcast_ref::<U>().expect("a value of this type")

@@ -462,8 +462,9 @@ fn is_exact(value: f64) -> bool {
     value.abs() < (1_u64 << 53) as f64
 }
 
-/// Like [`is_exact`]. A bound may also be the least or the greatest 64-bit integer: a conversion
-/// saturates. (Their neighbours, which `f64` does not hold, are NaN here.)
+/// Like [`is_exact`], but also true for the least and the greatest 64-bit integer: the greatest is
+/// stored as 2^63, which becomes it again, because conversions saturate. (The integers next to
+/// these two, which `f64` does not hold, are NaN here.)
 fn is_bound(value: f64) -> bool {
     is_exact(value) || value.abs() >= (1_u64 << 63) as f64
 }

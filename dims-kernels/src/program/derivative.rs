@@ -299,8 +299,8 @@ fn outside(x: Symbol<'_>, bound: f64) -> Symbol<'_> {
     unless_nan(x, x.choose(x.abs().gt(bound), 1.0, 0.0))
 }
 
-/// `1 - x^2`. Near 1 and -1, the two terms of the difference would cancel. Near 0, those of the
-/// product's derivative would.
+/// `1 - x^2`. Near 1 and -1, where the two terms would cancel, it is computed as a product. Near 0
+/// it is not, because there the terms of the product's derivative would cancel.
 fn rest_of_square(x: Symbol<'_>) -> Symbol<'_> {
     select(x.abs().lt(0.5), 1.0 - x.square(), (1.0 - x) * (x + 1.0))
 }

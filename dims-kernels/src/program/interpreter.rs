@@ -73,8 +73,8 @@ impl OperandSource {
     /// # Safety
     ///
     /// While a kernel reads the source, there is an initialized element of the type `dtype` for
-    /// each position of the nest: at `start`, offset by the row of strides, and by the entry of the
-    /// table to which the next row leads.
+    /// each position of the nest: at `start`, offset by the row of strides. With a table, the next
+    /// row leads to an entry of the table, and the element is further offset by this entry.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
         OperandSource { start, dtype, table, reached: None, entries: None }
     }

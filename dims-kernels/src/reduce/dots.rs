@@ -274,8 +274,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // The elements before the first whole cache line go to the last accumulators, as if more
     // elements preceded them. So the same elements share an accumulator wherever the line is in
-    // memory. Only the index of the accumulator differs. And because halves are added to halves at
-    // the end, the same accumulators are added.
+    // memory. Only the index of the accumulator differs. At the end, halves are added to halves, so
+    // the same accumulators are added to each other.
     let skipped = before_line(x);
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
     for (acc, (&x, &y)) in lanes[DOT_LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {

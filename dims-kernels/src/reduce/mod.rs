@@ -55,8 +55,8 @@ pub fn is_far<T>(nest: &Nest) -> bool {
 }
 
 /// A reduction to one element is split along the outermost loop if its kernel may run on several
-/// threads. Each of the at most 256 parts has about this many elements or more. The split does not
-/// depend on the number of threads, so neither does the result.
+/// threads. There are at most 256 parts, each with about this many elements or more. The split does
+/// not depend on the number of threads, so neither does the result.
 const PART: usize = 1 << 17;
 
 /// A way to combine elements.
@@ -97,7 +97,7 @@ pub trait Reducer<T>: Copy {
     }
     /// Whether [`repeated`](Reducer::repeated) gives the result for repeated elements.
     const REPEATS: bool = false;
-    /// The reducer for elements each of which occurs `times` times, but is passed to it once.
+    /// The reducer for elements that occur `times` times each, but are passed to it once.
     fn repeated(self, _times: usize) -> Self {
         self
     }

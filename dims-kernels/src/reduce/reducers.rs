@@ -256,7 +256,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     type Out = usize;
     const COUNTS: bool = true;
     const AT_ONCE: bool = true;
-    // With larger elements, the other loops are faster.
+    // For larger elements, the loops that do not run by rows are faster.
     const ALWAYS_BY_ROWS: bool = size_of::<T>() <= 4;
     fn derivative(&self) -> ReductionKind {
         if GREATEST { ReductionKind::ArgMax } else { ReductionKind::ArgMin }

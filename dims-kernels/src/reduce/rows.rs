@@ -1,5 +1,5 @@
-//! Reductions of whole rows in memory, such as the sum of a matrix's rows, or of those rows of a
-//! table whose indices are in a list.
+//! Reductions of whole rows in memory, such as the sum of all rows of a matrix, or of the rows of a
+//! table that a list of indices selects.
 //!
 //! Waiting for distant rows takes longer than adding them. Rows at computed indices come in an
 //! order that the hardware cannot predict. So pointers to the next rows are computed in advance,

@@ -14,9 +14,9 @@ fn keep_remainder(value: f64) -> f64 {
     f64::from_bits(bits & !LOWER | u64::from(bits & LOWER != 0) << 32)
 }
 
-/// A number that rounds to the same half-precision number as an integer that `f64` does not hold.
-/// `near` is the `f64` nearest to the integer, which may be a midpoint of half-precision numbers,
-/// and `is_beyond` tells whether it is farther from 0 than the integer.
+/// A number that rounds to the same half-precision number as an integer that `f64` cannot
+/// represent. `near` is the `f64` nearest to the integer; it may be a midpoint of half-precision
+/// numbers. `is_beyond` tells whether `near` is farther from 0 than the integer.
 #[cfg(feature = "half")]
 #[cold]
 fn off_midpoints(near: f64, is_beyond: bool) -> f64 {

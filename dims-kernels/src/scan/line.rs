@@ -119,8 +119,7 @@ impl<'l, T: Copy> Line<'l, T> {
     /// Processes three lines in one pass, each as long as this one:
     ///
     /// * applies `share`, which also updates a sum, to each of `elements`, and writes the results
-    ///   to
-    ///   `shares`;
+    ///   to `shares`;
     /// * folds `next` with `step`, starting from `T::LOWEST`;
     /// * applies `last` to each element of `before`, and writes the results to this line's slots.
     ///

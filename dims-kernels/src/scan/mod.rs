@@ -1,6 +1,6 @@
-//! Operations along lines, such as cumulative sums and softmax. Usually, a block of lines is
-//! computed, and processed in place while it is in the cache. Contiguous lines that are already in
-//! memory are not copied first.
+//! Operations along lines, such as cumulative sums and softmax. Usually, the elements of a block of
+//! lines are computed first, and the operation then runs in place while they are in the cache.
+//! Contiguous lines that are already in memory are not copied first.
 
 pub(crate) mod line;
 pub mod norm;
@@ -121,7 +121,8 @@ impl<'a, T> ScanInput<'a, T> {
     ///
     /// # Safety
     ///
-    /// The row of each part maps each of its positions to a position of the elements' axes.
+    /// In each part, the row of strides maps every position of the loops to a position of the
+    /// elements' axes.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
         ScanInput { elements, parts, len, inner }
@@ -312,8 +313,8 @@ impl<K: Kernel> Task for Scan<'_, K> {
             while done < blocks.len() {
                 let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
                 kernel.load::<I>(&tile, &mut faults);
-                // After a fault, nothing is computed: for example, the substitute for the element
-                // whose index is out of range could be a divisor that is 0.
+                // After a fault, nothing is computed. For example, an element whose index is out of
+                // range has a substitute, which could be 0 and used as a divisor.
                 if faults.any() {
                     return faults.into_result();
                 }

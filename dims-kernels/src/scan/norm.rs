@@ -306,7 +306,8 @@ impl<W: Real> Moments<W> {
         let n = count::<T>(line);
         let [sum, squares] = total::<I, T, _>(line, Differences(rough));
         let rest = sum / n;
-        // If only the squares overflow, the difference could be NaN.
+        // The squares can overflow although the elements do not. The difference below could then be
+        // NaN.
         let is_beyond = squares == W::infinity() && rest.is_finite();
         let var = if is_beyond { squares } else { squares / n - rest * rest };
         // Rounding can make the variance negative. NaN is kept.

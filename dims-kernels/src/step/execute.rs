@@ -186,7 +186,8 @@ fn recorded(
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     let kept = kept.map(|kept| match kept.dtype() {
         Some(dtype) if is_recorded => {
-            // Each call of the program computes the kept elements again, too.
+            // Each call of the program must compute the kept elements, too, so they are recorded as
+            // a step.
             let operands = operands.iter().map(whole).collect();
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");

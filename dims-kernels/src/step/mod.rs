@@ -81,7 +81,7 @@ pub trait StepKind: Send + Sync + 'static {
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
     /// The results without elements, for kinds that [`node_step`](Self::node_step) replaces by
-    /// another step. For other kinds, the form in which the kind is saved determines the results.
+    /// another step. For other kinds, such results are made from the saved form of the kind.
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None

@@ -38,7 +38,7 @@ pub struct MoveRows<T> {
     pub size: usize,
     /// The number of elements of a row.
     pub inner: usize,
-    /// The rows of the operand's block that the rows of a block of the result come from.
+    /// The source of each row of a block of the result: a row of the operand's block, or none.
     pub sources: Arc<[RowRun]>,
     /// The value of all elements in rows without a source.
     pub fill: T,

@@ -393,7 +393,7 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     if last <= 1_usize << f32::MANTISSA_DIGITS {
         return place_before(last, q.widen());
     }
-    // Beyond this, `f32` does not have every position.
+    // For longer lines, `f32` cannot represent every position.
     let q = num_traits::ToPrimitive::to_f64(&q).expect("every float converts to `f64`");
     let (at, share) = place_before(last, q);
     (at, num_traits::NumCast::from(share).expect("the share converts to every float type"))

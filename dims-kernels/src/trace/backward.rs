@@ -270,7 +270,8 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        // A part with one position reads the cotangent itself, so that a copy can pass it on.
+        // A part with one position reads the cotangent from memory even if it is the constant 1. If
+        // the part is a copy, this memory can become the gradient.
         let given = match one(cotangent) {
             Some(kind) if field.sizes.iter().any(|&size| size > 1) => Field::ones(&field.sizes, kind),
             _ => Field::held(&field.sizes, cotangent, place.clone()),

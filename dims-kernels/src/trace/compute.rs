@@ -83,8 +83,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field whose elements are added unchanged, if it starts with these elements,
-/// contiguous in the returned order.
+/// The memory of a field whose elements are added unchanged, and the order in which they are
+/// contiguous there. `None` unless the memory starts with them.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,

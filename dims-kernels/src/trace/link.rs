@@ -19,7 +19,7 @@ impl<T> Linked<T> {
         self.0.get_or_init(|| value);
     }
 
-    /// The value. Panics if it is not set: then nothing has been traced yet.
+    /// The value. Panics if it is not set, which means that nothing has been traced yet.
     pub(super) fn get(&self) -> &T {
         self.0.get().expect("the first variable or restored recording has set the pointers")
     }

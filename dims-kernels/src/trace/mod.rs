@@ -146,8 +146,8 @@ struct TableIndex {
 }
 
 impl TableIndex {
-    /// Whether the index is not computed while a function is recorded from sizes. (Into an axis
-    /// without elements, every index is out of range.)
+    /// Whether the index is not computed while a function is recorded from sizes. (False if the
+    /// axis has no elements, because every index is then out of range.)
     fn is_hollow(&self) -> bool {
         self.size > 0 && self.index.is_hollow()
     }
@@ -469,7 +469,7 @@ impl Node {
         });
     }
 
-    /// A step that is also a variable of a call: the identity of a value that another call traces.
+    /// A variable of a call, made from a value that another call traces: `step` copies that value.
     pub fn identity(dtype: DType, len: usize, step: NodeStep, call: &Arc<GradientCall>) -> Arc<Self> {
         let mut calls = step.calls();
         calls.push(Arc::clone(call));
@@ -515,7 +515,7 @@ impl Node {
         }
     }
 
-    /// The memory that the step's operands read, if it has a node.
+    /// The memory that the step's operands read, except memory without a node.
     fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
             NodeStep::Variable(_) => Vec::new(),

@@ -277,8 +277,8 @@ impl ProductOfFields<'_> {
     }
 }
 
-/// A number in the type in which sums are accumulated. Half precisions have no numbers as great as
-/// many counts.
+/// A number in the type in which sums are accumulated. Many counts are too large for half
+/// precisions.
 fn accumulated<T: Real>(number: f64) -> T::Acc {
     let wide = <T::Wide as num_traits::NumCast>::from(number);
     wide.unwrap_or_else(<T::Wide as num_traits::Float>::nan)

@@ -63,7 +63,7 @@ pub fn note_range(range: Range<usize>, size: usize, axis: &dyn Fn() -> String) {
     }
 }
 
-/// Notes that something needs at least a number of elements, and has `size`.
+/// Notes that something of `size` elements needs to have at least `least`.
 #[inline]
 pub fn note_least(least: usize, size: usize, what: &dyn Fn() -> String) {
     if is_active() {

@@ -489,8 +489,8 @@ fn offsets(
     Ok((offsets, fault))
 }
 
-/// Notes the positions that an index selects along an axis. (A range around them would not do: in a
-/// program for other sizes, those counted from the end are at other places among them.)
+/// Notes each position that an index selects along an axis. (A single range around them would not
+/// do: positions that are counted from the end move relative to the others if the size changes.)
 fn note_positions(values: &[isize], size: usize, axis: &IndexedAxis) {
     let name = || computed_axis((axis.dim, axis.axis), core::iter::empty());
     for at in values.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < size) {

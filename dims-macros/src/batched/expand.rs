@@ -41,8 +41,9 @@ pub fn function(batched: &Batched) -> TokenStream {
 }
 
 impl Batched {
-    /// Whether the inner function must be next to its caller, not inside it: it is known to belong
-    /// to a trait or an impl, whose generic parameters and whose `Self` it may use.
+    /// Whether the inner function must be next to its caller, not inside it. It must if it is known
+    /// to belong to a trait or an impl, because it may use the generic parameters and the `Self`
+    /// of that item.
     fn is_method(&self) -> bool {
         let Function { is_member, sig, block, .. } = &self.function;
         let Some(block) = block else { return true };
@@ -223,10 +224,14 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     block.to_token_stream()
 }
 
-/// Whether an expression is `Err(..)`, `None`, `Vec::new()`, `vec![]`, one that has no value, such
-/// as `todo!()`, `return` or an endless loop, `Ok` or `Some` of one of these, or a block, `if` or
-/// `match` that ends in them. They already have the declared type, and rustc could not infer
-/// another.
+/// Whether an expression is one of these:
+///
+/// * `Err(..)`, `None`, `Vec::new()` or `vec![]`;
+/// * an expression without a value, such as `todo!()`, `return` or an endless loop;
+/// * `Ok` or `Some` of one of these;
+/// * a block, `if` or `match` that ends in them.
+///
+/// They already have the declared type, and rustc could not infer another.
 fn is_without_value(value: &Expr) -> bool {
     let ends_in = |expr: &Expr, names: &[&str]| match expr {
         Expr::Path(path) => {

@@ -22,8 +22,9 @@ impl Checker {
         code
     }
 
-    /// `what` describes the code, if loops in it are refused. In the arguments of other macros, names
-    /// can have other meanings: [`macro_call`](Self::macro_call) looks for loops where they cannot.
+    /// `what` describes the code, if loops in it are refused. In the arguments of other macros,
+    /// names can have other meanings, so [`macro_call`](Self::macro_call) looks for loops there,
+    /// and only in macros that it knows.
     fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &[Ident]) -> TokenStream {
         let mut out = TokenStream::new();
         let (mut earlier, mut before, mut after_dot) = (None, None, false);

@@ -660,7 +660,7 @@ fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowe
     lowered(Element, quote_spanned!(place=> match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
 }
 
-/// Elements that rustc checks to be conditions.
+/// Elements that must be conditions, which rustc checks.
 fn checked(value: Lowered) -> Lowered {
     if value.kind != Element {
         return value;

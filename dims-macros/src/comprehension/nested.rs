@@ -86,7 +86,8 @@ impl Uses<'_> {
                 Ok(call) => self.comprehension(&call, &names::in_indices(&call.body, &call.tokens)),
                 Err(_) => self.expressions(tokens, None),
             },
-            // The patterns of these name axes, not variables. The operands come first, or in a list.
+            // The patterns of these macros name axes, not variables. The operands come first, or in
+            // a list.
             "rearrange" | "rearrange_view" | "reduce" | "repeat" | "pack" | "unpack" | "parse_shape" => {
                 let tokens: Vec<TokenTree> = tokens.into_iter().collect();
                 let comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');

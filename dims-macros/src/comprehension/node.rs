@@ -171,7 +171,7 @@ impl Program {
     /// Whether computing the elements of a node can fail. Any index may be out of range, except a
     /// loop over the whole axis. Rust code that runs for each element may panic, or have effects.
     /// The quotient of integers panics where the divisor is 0. (`remainder` and `floor_div` count
-    /// with any divisor.)
+    /// as fallible even if the divisor is a literal.)
     pub fn can_fail(&self, node: &Node) -> bool {
         let own = match node {
             Node::Element(element) => element.indices.iter().any(|index| !self.is_whole_axis(index)),

@@ -108,8 +108,8 @@ pub fn unwrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// The source of every operand that is a name, or a named field of one, for calls with errors.
-/// Excludes names that the call itself binds.
+/// The source of every operand that is a name, or a path of named fields such as `a.b`, for calls
+/// with errors. Excludes names that the call itself binds.
 pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     let (mut found, mut own) = (Vec::new(), HashSet::new());
     collect_own(tokens.clone(), &mut own);
@@ -121,8 +121,8 @@ pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
     found
 }
 
-/// Collects the names bound by `let`, and those that are entries of brackets, with or without `in`,
-/// such as loops.
+/// Collects the names after `let`, and the names in brackets that are a whole entry or stand before
+/// `in`, such as the loops in `[i, j in 0..3]`.
 fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
     let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
     let word =
@@ -193,8 +193,8 @@ pub fn is_dot(token: &TokenTree, before: Option<&TokenTree>) -> bool {
     dot(token) && !before.is_some_and(dot)
 }
 
-/// The number of open `<` of generic arguments after `token`, if it was `open` before. A `<` after
-/// an operand compares or shifts.
+/// The number of `<` of generic arguments that are still open after `token`; `open` is the number
+/// before it. A `<` after an operand does not count: it compares or shifts.
 pub fn generics_open(open: usize, before: Option<&TokenTree>, token: &TokenTree) -> usize {
     let TokenTree::Punct(sign) = token else { return open };
     let begins = match before {
@@ -237,8 +237,9 @@ pub fn is_same(a: &Ident, b: &Ident) -> bool {
     a.unraw() == b.unraw() && expansion(a.span()) == expansion(b.span())
 }
 
-/// Whether `name` can stand for the variable that `known` declares in a call. If the call mentions
-/// `known` only once, a `macro_rules!` macro declares it for the code that it is given.
+/// Whether `name` can stand for the variable that `known` declares in a call. Names from different
+/// expansions qualify if the call mentions `known` only once: then a `macro_rules!` macro declares
+/// it for the code that is passed to the macro.
 pub fn stands_for(name: &Ident, known: &Ident, call: &TokenStream) -> bool {
     name.unraw() == known.unraw() && (is_same(name, known) || times(known, call.clone()) < 2)
 }

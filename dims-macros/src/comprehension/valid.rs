@@ -176,7 +176,7 @@ impl Checker {
         })
     }
 
-    /// What a name stands for, unless it is a name from outside of the macro.
+    /// What a name stands for. `None` if it comes from outside of the call.
     pub fn meaning(&self, name: &Ident) -> Option<&Meaning> {
         let text = name.unraw().to_string();
         let named = || self.scope.iter().rev().filter(|(known, ..)| *known == text);
@@ -302,7 +302,8 @@ impl Checker {
                         self.mistakes.at(literal, message);
                     }
                 }
-                // The expansion contains an index twice if it gives a loop its size.
+                // If an index gives a loop its size, the expansion contains it twice, so the code
+                // in it is computed in advance.
                 let index = matches!(op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_));
                 let (a, b) = match (a, b) {
                     (Node::Rust(code), b) if index && sizes::linear(&self.locals, &b).is_some() => {

@@ -182,9 +182,9 @@ pub fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
     attrs.iter().filter(|attr| attr.path().is_ident("cfg")).collect()
 }
 
-/// Checks that no name is used twice, and that there are at most [`MOST`] dims, whose positions
-/// their keys can hold. Each dim comes with whether it always exists. If it depends on a `cfg`,
-/// rustc checks its name.
+/// Checks that no name is used twice, and that there are at most [`MOST`] dims, so that their
+/// positions fit into their keys. The flag of a dim says whether it always exists. If it depends on
+/// a `cfg`, rustc checks its name.
 fn check<'a>(dims: impl Iterator<Item = (&'a Ident, bool)>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);

@@ -74,7 +74,7 @@ fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
     role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }
 
-/// The expression in braces that contain nothing else, because rustc warns about them.
+/// Removes braces around a single expression, because rustc warns about them.
 fn without_braces(size: &Expr) -> &Expr {
     match size {
         Expr::Block(braced) if braced.label.is_none() && braced.attrs.is_empty() => {

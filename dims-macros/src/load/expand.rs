@@ -65,8 +65,9 @@ pub fn expand(input: &LoadInput) -> TokenStream {
 
 fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
-    // The type may come from another macro, where the loader has no name. rustc reports an error
-    // only once if all of this has the span of the type.
+    // All of this has the span of the type, because rustc then reports an error only once. The type
+    // may come from another macro, whose code cannot name `from`, so the loader gets a second name
+    // with this span.
     let outer = own("from");
     let field =
         |call: TokenStream| quote_spanned!(ty.span()=> { let __from = &mut *#outer; __from.field(#call) });

@@ -90,8 +90,8 @@ impl Naming {
     }
 }
 
-/// Resolves all names. Reports all mistakes of the call together. If there are none, reports all
-/// mistakes that follow from the names.
+/// Resolves all names. If the call has mistakes, reports all of them together. Otherwise, reports
+/// all mistakes that show up when the axes get their dims.
 pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     let mut resolver = Resolver {
         call,

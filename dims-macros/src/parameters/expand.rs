@@ -7,8 +7,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{DeriveInput, Generics, Result, parse_quote};
 
-/// The impls visit each learned field, and state if the visitor asks for it. `walk` clones all
-/// other fields.
+/// The impls visit each learned field, and each state field if the visitor asks for state. `walk`
+/// clones all other fields.
 pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     match parts(input) {
         Ok(parts) => Ok(implementation(input, &parts)),

@@ -50,7 +50,8 @@ pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible
     finish(call, fallible)
 }
 
-/// The variable of a size, where rustc reports that the value is not a size.
+/// The variable for a size. It has the span of the value, so that rustc reports there if the value
+/// is not a size.
 fn size(at: usize, value: &Expr) -> Ident {
     let mut name = own(&format!("given{at}"));
     name.set_span(Span::mixed_site().located_at(value.span()));
@@ -97,7 +98,8 @@ fn result(
         }
         TransformKind::Reduce => {
             let op = valid.op.expect("a call without errors has a reduction");
-            // The user's span, where rustc reports an element type without this reduction.
+            // The user's span: if an element type does not have this reduction, rustc reports it
+            // there.
             let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
             let op = Ident::new(op, Span::mixed_site().located_at(place));
             let reduce =

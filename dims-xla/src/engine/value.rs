@@ -65,10 +65,10 @@ impl<P: Parameters> OnDevice<P> {
     /// on: for example, an index was out of range.
     ///
     /// A call with a failed check leaves the state that was moved into it unchanged. After the
-    /// error has been returned once, the state can be read or passed to further calls. A result is
-    /// state if exactly one moved tensor and one result have its field, type and sizes, or if as
-    /// many moved tensors as results have its type and sizes. Reading other results returns the
-    /// error again.
+    /// error has been returned once, the state can be read or passed to further calls. A result
+    /// counts as state if it has the field, type and sizes of exactly one moved tensor, and no
+    /// other result has them. If as many results as moved tensors share a type and sizes, all of
+    /// these results are state. Reading any other result returns the error again.
     pub fn to_host(&self) -> Result<P, XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
         let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;

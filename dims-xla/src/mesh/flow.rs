@@ -220,8 +220,8 @@ impl<'p> Tracer<'p> {
         (piece, job.uses_of(operand, &self.values[operand.value].pieces[piece], self.program))
     }
 
-    /// Finds the steps whose results are stored in their split at rest: state itself, and values
-    /// from which only state is computed, by steps that keep the axes that are split at rest.
+    /// Finds the steps whose results are stored in their split at rest. The results are state, or
+    /// are used only to compute state, by steps that keep the axes that are split at rest.
     fn at_rest(&mut self, jobs: &[Option<Vec<Job<'_>>>]) {
         let rest: Vec<Vec<Split>> = self
             .values

@@ -152,8 +152,8 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     Some(sums)
 }
 
-/// The fewest last axes of a shape that have `len` positions together. `None` if there are no such
-/// axes.
+/// The shortest run of axes at the end of a shape that has `len` positions in total. `None` if
+/// there is none.
 pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<usize>> {
     let first = (0..=sizes.len()).rev().find(|&at| sizes[at..].iter().product::<usize>() == len)?;
     Some(first..sizes.len())

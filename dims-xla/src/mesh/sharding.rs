@@ -110,9 +110,9 @@ impl<R> Sharding<R> {
     /// as the parameters of a network and its optimizer. Steps that only compute new state work on
     /// the parts. Other steps gather the dim first, unless [`shard`](Sharding::shard) splits it.
     ///
-    /// A tensor that `shard` or an earlier `at_rest` splits along the same axis is not split along
-    /// that axis again. So parameters can be stored in parts along the axis that splits the batch.
-    /// A dim that `shard` splits is not split along a second axis.
+    /// If `shard` or an earlier `at_rest` already splits a tensor along the same mesh axis, the
+    /// tensor is not split along it again. So the axis that splits the batch can also be used to
+    /// store parameters in parts. A dim that `shard` splits is not split along a second axis.
     ///
     /// # Panics
     ///

@@ -69,7 +69,7 @@ impl Lower<'_> {
         Ok(Some(self.body.reduce(&elements, &zero, &[loops.len()], by)))
     }
 
-    /// Puts elements along loops at computed indices among zeros of a shape. `None` as for
+    /// Puts elements along loops into zeros of a shape, at computed indices. `None` as for
     /// [`is_chosen`](Self::is_chosen), or if the place has stride 0 along a loop.
     pub(super) fn put_chosen(
         &mut self,

@@ -422,7 +422,7 @@ impl Lower<'_> {
         let [found, order] = self.sorted(value, lines, len, false);
         let body = &self.body;
         let own = body.reshape(value, &[lines, len]);
-        // As in the kernels, `f32` serves where it has every position.
+        // As in the kernels, the place is computed in `f32` if `f32` can represent every position.
         let place = match own.dtype {
             DType::F32 | DType::F16 | DType::Bf16 if len - 1 <= 1_usize << f32::MANTISSA_DIGITS => {
                 f64::from(q as f32 * (len - 1) as f32)

@@ -235,8 +235,9 @@ pub(crate) fn lower_with(
 /// The inputs that results overwrite, and the results that are state: see [`Module::donated`] and
 /// [`Module::kept`].
 ///
-/// A result is state if there is no doubt which input it replaces: exactly one input and one result
-/// of the type have its path, or the type has as many donated inputs as results.
+/// A result is state if there is no doubt which input it replaces. Among the donated inputs and the
+/// results with its type, sizes and split, this requires that exactly one input and one result have
+/// its path, or that there are as many inputs as results.
 fn reused(
     program: &EngineProgram,
     donated: &[usize],

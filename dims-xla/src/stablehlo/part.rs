@@ -106,8 +106,8 @@ impl Lower<'_> {
         Some(whole)
     }
 
-    /// Elements times the number of positions of the loops along which nothing varies. `bool`s stay
-    /// unchanged.
+    /// Elements times `count`, the number of positions of the loops along which nothing varies.
+    /// `bool`s stay unchanged.
     pub(super) fn counted(&self, elements: &Value, count: usize) -> Value {
         if count == 1 || elements.dtype == DType::Bool {
             return elements.clone();
@@ -115,7 +115,7 @@ impl Lower<'_> {
         self.body.mul(elements, &self.body.like(elements, count as f64))
     }
 
-    /// Puts elements along loops at a place among zeros.
+    /// Puts elements along loops into zeros of a shape, at a place.
     pub(super) fn put(
         &mut self,
         elements: &Value,
@@ -215,8 +215,9 @@ impl Lower<'_> {
     /// constants that multiply it. `None` if the field is not a product of at least two floats
     /// besides constants.
     ///
-    /// If the product of all constants is large or small, they multiply the factors before them, as
-    /// in the source: without them, a sum could be outside the range of the type.
+    /// If the product of all constants is very large or very small, each constant multiplies the
+    /// factor before it, as in the source: a sum without the constants could be outside the range
+    /// of the type.
     pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<Vec<u32>>, f64)> {
         if !self.field_type(field).is_float() {
             return None;

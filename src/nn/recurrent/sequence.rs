@@ -20,7 +20,8 @@ pub trait RecurrentState<T, S: Dims>: Sized {
     fn zeros_like(output: &Named<T, S>) -> Self;
 
     /// Checks that the state and the gates have the same sizes along the dims that both have.
-    /// (Their sum would name the cell's caller as the origin of both sizes.)
+    /// (Adding the two would also find a mismatch, but the error would name the cell's caller as
+    /// the origin of both sizes.)
     #[doc(hidden)]
     #[track_caller]
     fn check_sizes<G: Dims>(&self, gates: &Named<T, G>);

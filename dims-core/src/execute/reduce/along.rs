@@ -41,9 +41,9 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
 /// Evaluates a tensor and applies `work` along the dims `D`, which form one line, block by block.
 ///
 /// If `D` is one dim, elements that the expression owns are processed in place where possible, and
-/// keep their order in memory, unless the work needs contiguous lines and theirs are not. Otherwise
-/// the result has the usual order of results, except that several dims in `D` that are not adjacent
-/// there become innermost.
+/// keep their order in memory, unless the work needs contiguous lines and the lines are not
+/// contiguous in this order. Otherwise the result has the usual order of results, except that
+/// several dims in `D` that are not adjacent there become innermost.
 #[track_caller]
 pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<TensorOf<A>, DimError>
 where

@@ -102,7 +102,8 @@ where
     if const { !ROOT } {
         return Ok(variance);
     }
-    // As for `std`, the slope is 0 where the result is, and not infinite like that of a square root.
+    // As for `std`, the slope is 0 where the result is 0. (The slope of the square root alone would
+    // be infinite.)
     let is_zero = Binary { op: ops::Eq, a: &variance.expr, b: Scalar(Num::ZERO) };
     let root = Unary { op: ops::Sqrt, a: &variance.expr };
     let root = Select { cond: is_zero, a: Scalar(<A::Elem as Num>::ZERO), b: root };

@@ -13,14 +13,14 @@ use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
-/// A second marker for a condition that does not hold. If a condition is implemented with [`True`]
-/// for a single type, and there is only one other marker, rustc chooses that one for all other
-/// types. With two other markers, it cannot choose.
+/// A second marker for a condition that does not hold. It is for conditions that only one type
+/// meets: if all other types had the same marker, rustc would choose it for them. Between two
+/// markers, rustc cannot choose.
 #[derive(Debug)]
 pub struct Other;
 
-/// Implements a condition that passes tensors through: for the elements that meet it, and for
-/// [`Never`].
+/// Implements a condition, with a method that returns its tensor unchanged. The impls are for the
+/// elements that meet the condition, and for [`Never`].
 macro_rules! as_it_is {
     ($condition:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
         #[diagnostic::do_not_recommend]

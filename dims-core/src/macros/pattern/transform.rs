@@ -46,7 +46,7 @@ where
     rearrange_of::<O, T, L>(pattern, &operands.values(), given)
 }
 
-/// Like [`rearrange`], but takes the elements of the operands.
+/// Like [`rearrange`], for the `values` of the operands.
 #[inline]
 #[track_caller]
 fn rearrange_of<O, T, L>(
@@ -129,7 +129,7 @@ where
     reduce_of::<O, T, L, V, Q>(pattern, reduction, &mut operands.values(), given)
 }
 
-/// Like [`reduce`], but takes the elements of the operand.
+/// Like [`reduce`], for the `values` of the operand.
 #[inline]
 #[track_caller]
 fn reduce_of<O, T, L, V, Q: Reduction<T>>(

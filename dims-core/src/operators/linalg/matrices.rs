@@ -63,8 +63,8 @@ fn batch_of(
     (batch.iter().map(axis).collect(), matrix)
 }
 
-/// The axes of a result with the dims `keys`, in memory order, and their sizes: those of the batch,
-/// and further ones.
+/// The axes of a result with the dims `keys`, in memory order, and their sizes. The axes are those
+/// of the batch, then the `further` ones.
 fn axes_of_result(batch: &[(BatchAxis, usize)], keys: &Keys, further: &[(DimKey, usize)]) -> (Order, Sizes) {
     let position = |key: &DimKey| keys.position(key).expect("the dim is one of the result's");
     let of_batch = batch.iter().map(|(axis, size)| match axis {

@@ -14,8 +14,8 @@ use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
-/// Checks that the dims `I` and `O` of a layer's weights have no dim in common. In a constant of
-/// the method that the user calls, a failure is a compile error; its note names the call.
+/// Checks that the dims `I` and `O` of a layer's weights have no dim in common. Methods of layers
+/// call it in a constant, so a failure is a compile error. Its note names the user's call.
 ///
 /// It is not a bound, because code that is generic over the dims would have to repeat it.
 ///
@@ -101,7 +101,7 @@ pub fn try_check_sizes<T, X: Dims, Y: Dims, A: Expr, B: Expr>(
     shape.finish()
 }
 
-/// A tensor whose sizes come from another one, for messages.
+/// The tensor, but messages say that its sizes come from the tensor `from`.
 #[doc(hidden)]
 pub fn with_origin_of<T, X: Dims, Y: Dims>(tensor: Named<T, X>, from: &Named<T, Y>) -> Named<T, X> {
     Named::from_expr(tensor.expr.with_origin(from.expr.origin()))

@@ -353,7 +353,8 @@ where
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
             return fail("the window's span is too large");
         };
-        // Padding removes window positions. The margin of zeros is a whole span for any padding.
+        // Padding removes window positions. The margin of zeros is one whole span, whatever the
+        // padding.
         let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },

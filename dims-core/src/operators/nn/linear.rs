@@ -97,7 +97,7 @@ where
     where
         T: Real,
     {
-        const { Self::DISTINCT };
+        let () = Self::DISTINCT;
         let weight = unwrap(crate::creation::init::of_map(inputs, outputs, seed));
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
     }
@@ -111,7 +111,7 @@ where
     /// into memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
-        const { Self::DISTINCT };
+        let () = Self::DISTINCT;
         let products = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
         unwrap(added_in_place(products, &self.bias))
     }
@@ -183,7 +183,7 @@ where
     where
         T: Real,
     {
-        const { Self::DISTINCT };
+        let () = Self::DISTINCT;
         Projection { weight: unwrap(crate::creation::init::of_map(inputs, outputs, seed)) }
     }
 
@@ -196,7 +196,7 @@ where
     /// memory.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z> {
-        const { Self::DISTINCT };
+        let () = Self::DISTINCT;
         unwrap(try_project::<I, O, T, X, Z>(x, &self.weight))
     }
 }

@@ -203,8 +203,8 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
         let scale = |window: usize| {
             let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
             let count = (0..size.at(at)).filter(inside).count();
-            // `mean_of` divides: this is the size of the window over the number of elements that
-            // count.
+            // `mean_of` divides, so this is the size of the window divided by the number of
+            // elements that count.
             T::mean_of(reducers::times(Num::ONE, size.at(at)), count)
         };
         let scales =
@@ -218,9 +218,9 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
 /// Whether one of `positions` windows, `stride` apart, contains none of the `own` elements, which
 /// follow `padding` others.
 ///
-/// Such a window steps over the `own` elements: its first element that is not before them is already
-/// past them. (Each window has an element that is not before them, because padding is at most half a
-/// window.)
+/// Such a window steps over the `own` elements: its first position that is not in the padding
+/// before them is already past them. (Each window has such a position, because padding is at most
+/// half a window.)
 fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
     (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
         let first = start + padding.saturating_sub(start).div_ceil(dilation) * dilation;
@@ -228,9 +228,9 @@ fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation:
     })
 }
 
-/// Whether each window contains an element, whatever the size of the dim. It does if the position
-/// that is the first behind the padding in front in the first window is not yet past the elements in
-/// the last window.
+/// Whether each window contains an element, whatever the size of the dim. It does if one of the
+/// `len` positions in a window is past the padding at the start in the first window, and before the
+/// padding at the end in the last window.
 fn always_meet(front: usize, behind: usize, len: usize, dilation: usize) -> bool {
     let first = front.checked_next_multiple_of(dilation);
     let padded = first.and_then(|first| first.checked_add(behind));

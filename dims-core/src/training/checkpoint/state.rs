@@ -37,7 +37,8 @@ pub(super) struct StateReader<'r, B> {
     pub(super) converting: bool,
     /// Old names of dims in the file, with the new ones.
     pub(super) renamed: &'r [(String, &'static str)],
-    /// The old and the new name of a dim that may have been renamed, too.
+    /// The old and the new name of a dim that is not in `renamed`, but seems to have been renamed: a
+    /// suggestion for the error.
     pub(super) remedy: &'r mut Option<[String; 2]>,
     pub(super) along: StateWalk<'r>,
     /// The parameters that have taken fewer steps than the optimizer, and their numbers of steps.
@@ -65,12 +66,13 @@ impl<B: AsRef<[u8]>> StateReader<'_, B> {
         // Older versions stored the moments of half-precision parameters in half precision.
         let converting = self.converting || TypeId::of::<T>() != TypeId::of::<W>();
         match self.file.get(name).map(|entry| entry.renaming(self.renamed)) {
-            // Which axes a factored moment of a parameter lacks depends on that setting alone.
+            // For a parameter with given axes, `min_dim_size_to_factor` alone decides which of them a
+            // factored moment lacks.
             Ok(entry) if self.is_factor() && entry.sizes().len() != axes.sizes.len() => {
                 vec_of(Fault::Unreadable {
                     name: name.to_string(),
-                    why: "it is factored over other dims: it comes from an optimizer with another \
-                          `min_dim_size_to_factor`, or of a parameter with other axes"
+                    why: "it is factored over other dims: it belongs to an optimizer with another \
+                          `min_dim_size_to_factor`, or to a parameter with other axes"
                         .to_string(),
                 })
             }

@@ -173,14 +173,15 @@ pub(super) struct TensorReader<'r, B> {
     pub(super) converting: bool,
     /// Old names of dims in the file, with the new ones.
     pub(super) renamed: &'r [(String, &'static str)],
-    /// The old and the new name of a dim that may have been renamed, too.
+    /// The old and the new name of a dim that is not in `renamed`, but seems to have been renamed:
+    /// a suggestion for the error.
     pub(super) remedy: Option<[String; 2]>,
     /// The names of the value's tensors that the file has.
     pub(super) taken: BTreeSet<String>,
     /// The axes of the next tensor, if it is a line of state.
     pub(super) along: Option<DimsAndSizes>,
-    /// The names of values whose tensors of half precision are in the file in `f32` too, and the
-    /// names of the values in `f32`.
+    /// For each value whose tensors of half precision are also in the file in `f32`: its name, and
+    /// the name of the value in `f32`.
     pub(super) exact: Vec<[String; 2]>,
     pub(super) faults: Vec<Fault>,
 }
@@ -255,8 +256,8 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
                 self.taken.insert(name.clone());
                 match read::<T>(&name, &entry, wanted, self.converting, &mut self.remedy) {
                     Ok((elements, order, sizes)) => {
-                        // The rounding of norms depends on the order in memory. A line has the order
-                        // of the axes.
+                        // Keep the order of the axes in memory, because the rounding of norms
+                        // depends on it. A line has its elements in the order of the axes.
                         let own = match &along {
                             Some(_) => (0..order.len()).collect(),
                             None => tensor.expr.order_in_memory(),
@@ -281,7 +282,8 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     }
 }
 
-/// Elements that are contiguous in the order `from`, with sizes in this order, in the order `to`.
+/// Reorders elements, which are contiguous in the order `from`, and the sizes, which are in this
+/// order too, to the order `to`.
 fn reordered<T: Element>(elements: Vec<T>, (from, sizes): (&Order, &Sizes), to: &Order) -> (Vec<T>, Sizes) {
     if from == to {
         return (elements, sizes.clone());
@@ -309,8 +311,8 @@ pub(super) fn positional_axes(name: &str) -> FileError {
     FileError::Unwritable { what: format!("`{name}` has positional axes: give each of them a dim") }
 }
 
-/// The names, without primes, of the dim that the entry has in place of another, and of this other
-/// dim, if all axes would fit after a renaming.
+/// If all axes would fit after one dim is renamed: the name of this dim in the entry, and its name
+/// in `keys`, both without primes.
 fn renamed(entry: &Entry<'_>, keys: &[DimKey]) -> Option<[String; 2]> {
     fn unprimed(name: &str) -> &str {
         name.trim_end_matches('\'')
@@ -326,7 +328,7 @@ fn renamed(entry: &Entry<'_>, keys: &[DimKey]) -> Option<[String; 2]> {
         })
         .collect();
     let fits = after.len() == keys.len() && keys.iter().all(|key| after.iter().any(|name| name == key.name));
-    // The message has the name as a string of Rust.
+    // The message writes the name as a string literal of Rust.
     let is_plain = shortened(old) == old && !old.contains('"');
     (fits && is_plain).then(|| [old.to_string(), new.to_string()])
 }

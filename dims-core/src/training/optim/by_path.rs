@@ -96,8 +96,8 @@ pub(crate) struct ByPath {
     masters: bool,
     /// Whether the master weights of parameters in half precision are the only state.
     only_masters: bool,
-    /// Whether there was a list of parameters, which may have been empty. A parameter that is not
-    /// in `parameters` was then added later.
+    /// Whether the parameters have been listed before, even if there were none. If so, a parameter
+    /// that is not in `parameters` was added later.
     begun: bool,
     groups: ParameterGroups,
 }
@@ -350,7 +350,8 @@ impl ByPath {
         *self = ByPath { masters, groups, ..other };
     }
 
-    /// Notes that parameters without a state are added later than the others.
+    /// Notes that the parameters have been listed: from now on, a parameter without a state counts
+    /// as added later.
     pub(crate) fn begin(&mut self) {
         self.begun = true;
     }

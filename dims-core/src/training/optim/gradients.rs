@@ -121,7 +121,7 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     update(step, value, read, names, Some((exact, None)), &Unchanged::default())
 }
 
-/// The names in errors of an operation on a value that is not compared with another value.
+/// The `UpdateNames` of an operation that does not compare its value with another one.
 fn alone(operation: &'static str) -> UpdateNames {
     (operation, ["the value", "another"])
 }
@@ -277,7 +277,8 @@ impl<P: Parameters> Average<P> {
                 Ok(())
             }
             None => {
-                // Copied now, so that the next step need not copy the parameters.
+                // A copy, not a clone: a clone would share the memory, so the next step would have
+                // to copy the parameters.
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
                 Ok(())
             }
@@ -353,8 +354,9 @@ impl Formula<0, 1, 1> for GradientSum {
     }
 }
 
-/// `kept * a + taken * b`, where `kept + taken` is 1. Each is given, because computing one from the
-/// other rounds. Unlike `a + (b - a) * taken`, it is exactly `b` for a `taken` of 1 and finite `a`.
+/// `kept * a + taken * b`, where `kept + taken` is 1. Both factors are given, because computing one
+/// from the other would round. Unlike `a + (b - a) * taken`, it is exactly `b` for a `taken` of 1
+/// and finite `a`.
 struct Blend {
     kept: f64,
     taken: f64,

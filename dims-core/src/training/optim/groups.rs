@@ -55,8 +55,8 @@ impl GroupSettings {
         GroupSettings { rate: Some(rate.into()), ..self }
     }
 
-    /// Sets a factor for the learning rate, which is the optimizer's unless this or another group
-    /// of the parameter sets it. The factor must be finite, and 0 or more.
+    /// Sets a factor for the learning rate: for the rate that this or another group of the
+    /// parameter sets, or else for the optimizer's rate. The factor must be finite, and 0 or more.
     #[must_use]
     pub fn rate_factor(self, factor: f64) -> Self {
         GroupSettings { rate_factor: Some(factor), ..self }

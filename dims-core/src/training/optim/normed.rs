@@ -153,7 +153,7 @@ fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     } else if let Some(own) = slice_as::<T, f64>(elements) {
         [squares(own), direction.f64(numbers, state_of(own, moments)?, [])]
     } else {
-        // (A buffer, whose memory is reused.)
+        // (A `Buffer`, so that its memory is reused.)
         let widened: Buffer<f32>;
         let own = match master {
             Some(master) => elements_of::<f32>(master)?,

@@ -68,8 +68,8 @@ impl StepsTaken {
         )
     }
 
-    /// Like [`get`](StepsTaken::get), for a method of this name. `why` says why it cannot be
-    /// recorded, and what to write instead.
+    /// Like [`get`](StepsTaken::get), with the name of the method for the message. `why` says why
+    /// the method cannot be recorded, and what to write instead.
     #[track_caller]
     pub(super) fn read_by(&self, method: &'static str, why: &'static str) -> u64 {
         #[cfg(feature = "std")]

@@ -11,8 +11,8 @@ use kernels::map::formula::Quantity;
 ///
 /// A step with a rate that is negative, infinite or NaN is an error. A recorded program does not
 /// check its rates, so recording a step is an error if the schedule has such a rate at any step.
-/// (Only powers of the `factor` of [`step`](Schedule::step) above 1 are not found when they become
-/// infinite, or NaN for a rate of 0.)
+/// (One case is not found: in [`step`](Schedule::step) with a `factor` above 1, the rate becomes
+/// infinite in the end, or NaN if `rate` is 0.)
 ///
 /// ```
 /// use typed_dims::optim::Schedule;
@@ -220,8 +220,8 @@ impl Schedule {
 }
 
 impl ScheduleShape {
-    /// Rates between which all others are, except for powers of a factor. Of several steps, only the
-    /// first rate.
+    /// Three rates. All other rates are between them, except for later powers of a factor. For
+    /// `MultiStep`, all three are the first rate.
     fn extremes(&self) -> [f64; 3] {
         let until = |steps: u64| [0, steps.saturating_sub(1), steps].map(|step| self.of_step(step as f64));
         match *self {

@@ -199,8 +199,8 @@ impl<P: Parameters> State<P> {
     }
 
     pub(super) fn unfreeze(&mut self, name: &str) {
-        // If this reverts a call, such as `freeze` with a misspelled name, there need be no
-        // parameter.
+        // If this reverts a call, such as `freeze` with a misspelled name, it is no error if no
+        // parameter matches.
         let mut must_match = true;
         self.frozen.retain(|call| {
             // `*.bias` also matches `bias`.

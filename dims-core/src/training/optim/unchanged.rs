@@ -16,7 +16,7 @@ pub(super) struct FreezeCall {
     pub(super) must_match: bool,
 }
 
-/// What is unchanged does not depend on `must_match`.
+/// Ignores `must_match`, which has no influence on what is unchanged.
 impl PartialEq for FreezeCall {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, self.freezes) == (&other.name, other.freezes)

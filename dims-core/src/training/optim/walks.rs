@@ -193,15 +193,16 @@ impl DerivedParameters for ByPath {
     }
 }
 
-/// The first number of parameters that differs from that of the first state.
+/// Compares the numbers of parameters. Returns the first one that is not that of the first state.
 fn other_length<'s>(of: impl Iterator<Item = &'s ByPath>) -> Option<usize> {
     let mut lens = of.map(|own| own.parameters().len());
     let first = lens.next()?;
     lens.find(|&len| len != first)
 }
 
-/// Walks the sums or averages in `f32`, `exact`, of the tensors of `kept` in half precision. If the
-/// walk reads a file, there is a state for each of these tensors, into which it can read.
+/// Walks `exact`: the sums or averages, in `f32`, of those tensors of `kept` that are in half
+/// precision. If the walk reads a file, it walks a copy of `exact` that has a state for each of
+/// these tensors, to read into.
 fn walk_exact<P: Parameters, const N: usize, W: Walk<N>>(
     exact: [&ByPath; N],
     kept: [&Option<P>; N],
@@ -226,8 +227,8 @@ macro_rules! walk_part {
 }
 
 /// Implements the walks of structs: fields are walked and settings are passed to the walk, both
-/// under the given names. The rest is copied. After a field with the exact values of another field
-/// come the name of this other field and of the method that fills it.
+/// under the given names. The rest is copied. `exact: "exact" of sum by "add"` says that the field
+/// `exact` has the exact values of the field `sum`, which the method `add` fills.
 macro_rules! structs {
     ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal $(of $kept:ident by $filled_by:literal)?),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl $(<$p $(: $bound)?>)? DerivedParameters for $name $(<$p>)? {

@@ -1,7 +1,7 @@
 //! Sorting dims and finding dims that are named twice.
 //!
-//! Sorting also finds a dim that is named twice. No further comparisons are made, because rustc may
-//! know that `A: Before<B>`, but not how `B` compares with `A`.
+//! Sorting itself finds a dim that is named twice. A separate search would compare more dims, but
+//! rustc may know that `A: Before<B>`, and not how `B` compares with `A`.
 
 use super::list::List;
 use super::union::Merge;

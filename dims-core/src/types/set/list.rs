@@ -97,8 +97,8 @@ macro_rules! axes {
     ($head:ident $($tail:ident)*) => { Cons<$head::Axes, axes![$($tail)*]> };
 }
 
-/// The longest tuple has no room for a `Rest`. Code that uses `Sealed` rejects this tuple in a
-/// constant, as `SealedAxes::fits` of `batch` does.
+/// The longest tuple has no room for a `Rest`. Code that uses `Sealed` rejects this tuple at
+/// compile time, in a constant, as `SealedAxes::fits` of `batch` does.
 macro_rules! sealed {
     ($b:ident D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) => { Self };
     ($b:ident $($d:ident)*) => { ($($d,)* Rest<$b>,) };

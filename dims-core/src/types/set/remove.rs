@@ -235,8 +235,8 @@ impl<S, X> RemoveAll<(), S> for X {
     type Out = Removed<X, Nothing, Nothing>;
 }
 
-/// A list that is never used. If `()` were the only list that every set can lose, rustc would
-/// suggest it when a dim is missing.
+/// A list that is never used. Without it, `()` would be the only list that can be removed from
+/// every set, and rustc would suggest it when a dim is missing.
 pub enum NoList {}
 
 #[diagnostic::do_not_recommend]

@@ -16,8 +16,8 @@ pub struct InPanels {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Whether the operands were exchanged, so that columns are contiguous in the result; if
-    /// neither rows nor columns are, so that there are at least as many columns as rows.
+    /// Whether the operands were exchanged. This makes the columns contiguous in the result or, if
+    /// neither rows nor columns are, ensures that there are at least as many columns as rows.
     pub exchanged: bool,
 }
 

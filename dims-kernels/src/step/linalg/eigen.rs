@@ -100,7 +100,8 @@ fn eig<T: RealMatrixElement>(
     let Workspace { copies: [own, real, imaginary, scaled], stack, par } = workspace;
     let (own, real, imaginary) = (own.zeros(a.len())?, real.zeros(size)?, imaginary.zeros(size)?);
     // `faer` replaces the determinant of a 2x2 block if it is less than epsilon times the norm of
-    // the matrix. But determinants are products of two elements. So the greatest element becomes
+    // the matrix. But when a matrix is scaled, its determinants grow with the square of the factor,
+    // and the norm only with the factor. So the matrix is scaled until its greatest element is
     // about 1 / epsilon or more; then only determinants that do not matter are replaced.
     let exponent = exponent_over_epsilon(a);
     let scaled = scaled.of(a)?;

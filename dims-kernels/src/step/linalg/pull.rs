@@ -37,8 +37,9 @@ pub(super) fn pull<T: MatrixElement>(
     })
 }
 
-/// Why a derivative failed. Its right-hand sides are computed from the gradients of results, and
-/// these are parts of the matrix in [`of_function`].
+/// Why a derivative failed. Its right-hand sides are computed from the gradients of results, so an
+/// error about a right-hand side is an error about these gradients. So is an error about the matrix
+/// of [`of_function`], which contains the gradient.
 fn failure_of_derivative(failure: MatrixFailure, work: MatrixWork) -> MatrixFailure {
     let is_function = matches!(work, MatrixWork::Power { .. } | MatrixWork::Expm);
     match failure {

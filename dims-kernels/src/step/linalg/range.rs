@@ -41,7 +41,7 @@ pub(super) fn exponent_out_of_range<'a, T: MatrixElement>(a: impl IntoIterator<I
 }
 
 /// The exponent of the power of two by which to divide a matrix so that its greatest element is
-/// about `1 / epsilon`. 0 if it is greater than that, but not
+/// about `1 / epsilon`. 0 if that element is greater already, but the matrix is not
 /// [out of range](exponent_out_of_range).
 pub(super) fn exponent_over_epsilon<T: MatrixElement>(a: &[T]) -> i64 {
     let most = greatest_size(a);

@@ -56,8 +56,8 @@ fn read_elements<T: MatrixElement>(
     (0..size * size).filter(is_read).map(|at| a[at])
 }
 
-/// Whether `faer`, which multiplies by the reciprocals of pivots, can divide by this one. It takes
-/// 0 for the reciprocal of a complex number near the limit of the range.
+/// Whether `faer`, which multiplies by the reciprocals of pivots, can divide by this one. For a
+/// complex number near the limit of the range, it uses 0 as the reciprocal.
 fn divides<T: MatrixElement>(pivot: T) -> bool {
     let reciprocal = T::recip_impl(&pivot);
     reciprocal.is_number() && reciprocal != T::ZERO
@@ -66,8 +66,8 @@ fn divides<T: MatrixElement>(pivot: T) -> bool {
 /// The division by this number, which is not 0.
 fn division<T: MatrixElement>(divisor: T) -> impl Fn(T) -> T {
     // The division of complex numbers computes squares, which could be out of range without
-    // scaling. The scaled divisor is less than 1, so that scaled numbers are less than their
-    // quotients.
+    // scaling. The divisor is scaled to less than 1. A dividend that is scaled alike is then less
+    // than the quotient, so it overflows only if the quotient does.
     let exponent = if T::IS_REAL { 0 } else { -1 - exponent_of(divisor.size()) };
     let divisor = times_power(divisor, exponent);
     // Two factors, because their product could be out of range.
@@ -212,8 +212,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
     }
 }
 
-/// `first` times `2^exponent` times the factors, for factors some of whose products are out of
-/// range. Each factor and each product is multiplied by a power of two that makes it about 1.
+/// `first` times `2^exponent` times all factors, even if products of some of them are out of range.
+/// Each factor and each product is multiplied by a power of two that makes it about 1.
 fn scaled_product<T: MatrixElement>((first, exponent): (T, i64), factors: impl Iterator<Item = T>) -> T {
     let (mut product, mut exponent) = (first, exponent);
     for factor in factors {

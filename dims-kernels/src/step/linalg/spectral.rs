@@ -261,7 +261,7 @@ impl<'w, T: MatrixElement> FullRank<'w, T> {
             let limit = Num::mul(tolerance(condition, sizes), of_integer(10));
             limit < T::Part::ONE
         };
-        // The product of the norms below is never less than `least`.
+        // The product of the two norms at the end is never less than `least`.
         if !is_regular(of_integer(least)) || exponent_out_of_range(a).is_some() {
             return Ok(None);
         }

@@ -49,8 +49,9 @@ impl Meaning {
     }
 }
 
-/// Results of at most this many bytes are kept for equal steps. Larger ones are shared only while
-/// they are read anyway: `checkpoint` frees them and computes them again to save memory.
+/// Results of at most this many bytes stay in memory for all equal steps that come later. A larger
+/// result is shared only with equal steps that run before its last reader. It must not be kept for
+/// longer: `checkpoint` saves memory by freeing such results and computing them again.
 const SMALL: usize = 32 << 10;
 
 impl Node {

@@ -260,8 +260,8 @@ impl Prepared {
         }
     }
 
-    /// The operands of a rule. Drops values that are not read later and have no cell from the call,
-    /// so that the rule may overwrite them if nothing else holds them.
+    /// The operands of a rule. Removes from `values` those that are not read later and have no
+    /// cell, so that the rule may overwrite them if nothing else holds them.
     fn operands_of(
         &self,
         rule: &dyn Rule,

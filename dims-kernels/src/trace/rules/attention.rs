@@ -61,8 +61,8 @@ pub struct Attention {
 /// query has more scores.
 const TILE: usize = 1 << 17;
 
-/// Unless the mask is constantly true, a tile has at most this many positions along the last loop
-/// over queries that has more.
+/// Unless the mask is constantly true, a tile has at most this many positions along one loop over
+/// queries: the last one with more positions than this.
 const QUERIES: usize = 64;
 
 impl Rule for Attention {

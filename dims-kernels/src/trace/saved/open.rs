@@ -318,7 +318,8 @@ impl SizeFormula {
         is_single: bool,
     ) -> Option<Self> {
         const MOST_OVER: i64 = 1024;
-        // Up to this limit, other whole numbers yield values more than `most` units away.
+        // Below this limit, `rest` is unique: any other whole number yields a value more than
+        // `most` units away.
         let digits = if is_single { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS };
         let limit = ((1u64 << (digits - 1)) / (2 * most + 1)) as f64;
         let sign = values[0].signum();

@@ -294,7 +294,7 @@ impl RecordingReader<'_> {
                     drop(reserve::<u8>(len.saturating_mul(dtype.bytes()))?);
                 }
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
-                // Places are not computed in each call.
+                // Places must be fixed, not computed anew in each call.
                 let is_given = |part: &crate::trace::Part| {
                     part.place.table.as_ref().is_none_or(|table| table.source.is_none())
                 };
@@ -445,8 +445,9 @@ impl RecordingReader<'_> {
             operands.iter().chain(&mask).chain(&bias).all(|own| own.sizes == *sizes),
             "operands of attention have different loops",
         )?;
-        // The loops of scores and features are distinct, and so are those over keys and of the
-        // result. Loops over features may also be kept, as columns of the values.
+        // The loops of the scores and those over features are distinct, and so are the loops over
+        // keys and those of the result. Loops over features may also be kept, as columns of the
+        // values.
         check(
             over.iter().all(|axis| scores.contains(axis))
                 && scores.iter().all(|axis| over.contains(axis) || kept.contains(axis)),

@@ -397,8 +397,8 @@ fn elements_of(held: &Arc<dyn Held>, dtype: DType) -> Vec<u8> {
 }
 
 /// The bytes of the elements around parts, with zeros where parts are written. With `alike`, the
-/// first of the other elements, if there are any, is there instead, and a single element stands for
-/// equal ones.
+/// zeros are replaced by the first of the other elements, if there are any; and if `around` is a
+/// single element that stands for equal ones, only this element is returned.
 pub(super) fn elements_around(Placed { parts, around, len, dtype }: &Placed, alike: bool) -> Vec<u8> {
     let mut bytes = elements_of(around, *dtype);
     let width = bytes.len().checked_div(around.len()).unwrap_or(0);

@@ -91,7 +91,8 @@ impl<T: Real> TileWork<T> for Singular {
         }
         let epsilon = V::all(num_traits::Float::epsilon());
         let least_value = most_value.times(count_lane::<V>(most).times(epsilon));
-        // The others take singular values this small for 0.
+        // These count singular values up to `least_value` as 0, so they need no precise squares of
+        // tiny ones.
         let is_cut = matches!(self.0, MatrixWork::Pinv | MatrixWork::Lstsq | MatrixWork::Rank);
         let [least_square, _] = safe_squares::<T>();
         if !is_cut && !squares.iter().all(|own| holds_everywhere(own.greater(V::all(least_square)))) {
