@@ -98,8 +98,7 @@ each_tuple!(binder_lists);
 /// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "expected one binder for each axis, or in `tensor!` one index",
-    note = "the dims of a tensor are bound already; in `at`, `..` leaves one axis positional, and `Ellipsis` all remaining ones; an `ArrayD` takes neither `Ellipsis` nor the `...` of `gather!`"
+    label = "expected one binder for each axis, or in `tensor!` one index (the dims of a tensor are bound already); in `at`, `..` leaves one axis positional, `Ellipsis` all remaining ones, but not of an `ArrayD`"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]

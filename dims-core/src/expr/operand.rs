@@ -18,7 +18,7 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`, or one value of type `{T}`",
-    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`, write a number as a `{T}`; an array becomes a tensor when it is bound, `b.at((i, j))`; of a double reference `&&b`, remove one `&`"
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`, a number with `as {T}`; an array becomes a tensor when it is bound, `b.at((i, j))`; of a double reference `&&b`, remove one `&`"
 )]
 pub trait Operand<T> {
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//~ words: an `ArrayD` takes neither `Ellipsis` nor the `...` of `gather!`
+//~ words: but not of an `ArrayD`
 use typed_dims::prelude::*;
 
 fn main() {
