@@ -172,7 +172,7 @@ each_tuple!(sized_lists);
 /// A dim in both lists is an error of the function that gets them:
 ///
 /// ```
-/// # use typed_dims::creation::create::Chained;
+/// # use typed_dims::creation::create::{Chained, try_from_vec};
 /// # use typed_dims::prelude::*;
 /// # dims! { struct In; }
 /// let error = try_from_vec(Chained(In.of(2), In.of(2)), vec![1, 2, 3, 4]).unwrap_err();
