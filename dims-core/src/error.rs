@@ -310,20 +310,30 @@ fn is_recording_dynamic() -> bool {
     false
 }
 
+/// Whether this is a size at which a dynamic dim with this name is being recorded on this thread.
+#[cfg(feature = "std")]
+fn is_recorded_size(dim: &str, size: usize) -> bool {
+    IS_RECORDED_SIZE.get().is_some_and(|is_recorded| is_recorded(dim, size))
+}
+
+/// Without the standard library, nothing is recorded.
+#[cfg(not(feature = "std"))]
+fn is_recorded_size(_: &str, _: usize) -> bool {
+    false
+}
+
 /// The end of a message with these dims and sizes. It says which of the sizes is not the user's,
 /// because the dim is dynamic and is being recorded.
 pub(crate) struct RecordedSizeNote<'d>(pub(crate) &'d [(&'d str, usize)]);
 
 impl fmt::Display for RecordedSizeNote<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        #[cfg(feature = "std")]
-        if let Some(is_recorded) = IS_RECORDED_SIZE.get()
-            && let Some((dim, size)) = self.0.iter().find(|(dim, size)| is_recorded(dim, *size))
-        {
-            write!(f, "; `{dim}` is dynamic, and {size} is a size at which it is recorded")?;
+        match self.0.iter().find(|(dim, size)| is_recorded_size(dim, *size)) {
+            Some((dim, size)) => {
+                write!(f, "; `{dim}` is dynamic, and {size} is a size at which it is recorded")
+            }
+            None => Ok(()),
         }
-        let _ = f;
-        Ok(())
     }
 }
 
