@@ -253,9 +253,9 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
     PlanStep::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
-/// The axes of all operands, in the order of the set, and the number of elements. The types must
-/// say that all operands have the same layout. `None` if the operands' sizes differ, or the number
-/// of elements overflows.
+/// The axes that all operands share, in the order of the dims in `S`, and the number of elements.
+/// The types must say that all operands have the same layout. `None` if the operands' sizes differ,
+/// or the number of elements overflows.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);
@@ -272,8 +272,8 @@ fn volume_of(axes: &[Axis]) -> Option<usize> {
     axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))
 }
 
-/// The axes of all operands, in the order of the set, if the operands are contiguous in `order`, so
-/// that the plan is a single loop. Also the numbers of elements and of operands.
+/// The axes that all operands share, in the order of the dims in `S`, if the operands are
+/// contiguous in `order`, so that the plan is a single loop. Also the numbers of elements and of operands.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     expr: &'e E,
@@ -307,7 +307,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 }
 
 /// [`evaluate_tensor`] for cases that need no plan: all operands have the layout of the result, or
-/// a tensor owns its elements in that layout. Returns the expression in other cases, and also if
+/// the expression is itself a tensor that owns its elements in that layout. Returns the expression in other cases, and also if
 /// there are positional axes, memory is traced, types determine the layout (see
 /// [`evaluate_typed`]), or the planned path may reuse the memory of many owned elements.
 #[cfg_attr(not(unoptimized), inline(always))]

@@ -43,8 +43,8 @@ impl<'a, T: Element> Examples<'a, T> {
         self.counts.iter().product()
     }
 
-    /// The array of a tensor without dims, which is the same for all examples. `None` if the tensor
-    /// has dims.
+    /// The array that all examples share, if all axes of the tensor are positional. `None` if the
+    /// tensor has dims.
     pub fn same(&self) -> Option<ArrayViewD<'a, T>> {
         let varies = self.layout.strides.iter().any(|&stride| stride != ABSENT);
         (!varies).then(|| view(&self.layout.axes, self.data))

@@ -174,8 +174,9 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// A rate that is out of range, if the schedule has one, and otherwise any rate. Powers of the
-    /// factor of `step` are not checked for being infinite.
+    /// A rate that is out of range, if the schedule has one, and otherwise any rate. For
+    /// [`Schedule::step`], later powers of the factor are not checked, although they can become
+    /// infinite.
     pub(super) fn worst(&self) -> f64 {
         let extremes = self.shape.extremes();
         let after: &[u64] = match self.shape {
@@ -220,8 +221,8 @@ impl Schedule {
 }
 
 impl ScheduleShape {
-    /// Three rates. All other rates are between them, except for later powers of a factor. For
-    /// `MultiStep`, all three are the first rate.
+    /// Three rates. All other rates lie between them, with two exceptions: for `Step`, only those up
+    /// to the first change do, and for `MultiStep`, all three are the first rate.
     fn extremes(&self) -> [f64; 3] {
         let until = |steps: u64| [0, steps.saturating_sub(1), steps].map(|step| self.of_step(step as f64));
         match *self {

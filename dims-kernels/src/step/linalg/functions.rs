@@ -4,6 +4,7 @@ use super::stack::Failure;
 use super::views::{by_rows, by_rows_mut};
 use super::workspace::{Workspace, check_finite, copied, zeros};
 use super::{MatrixElement, solving};
+use alloc::vec::Vec;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 
@@ -41,21 +42,24 @@ pub(super) fn power<T: MatrixElement>(
         identity(size, out);
         return Ok(());
     }
+    let square = |base: &mut Vec<T>, spare: &mut Vec<T>| {
+        product(base, base, size, spare, par);
+        core::mem::swap(base, spare);
+    };
+    while rest & 1 == 0 {
+        square(&mut base, &mut spare);
+        rest >>= 1;
+    }
     // The first factor is copied: a product with the identity would turn infinity into NaN.
-    let mut is_first = true;
+    out.copy_from_slice(&base);
+    rest >>= 1;
     while rest > 0 {
-        if rest & 1 == 1 && is_first {
-            out.copy_from_slice(&base);
-            is_first = false;
-        } else if rest & 1 == 1 {
+        square(&mut base, &mut spare);
+        if rest & 1 == 1 {
             product(out, &base, size, &mut spare, par);
             out.copy_from_slice(&spare);
         }
         rest >>= 1;
-        if rest > 0 {
-            product(&base, &base, size, &mut spare, par);
-            core::mem::swap(&mut base, &mut spare);
-        }
     }
     Ok(())
 }

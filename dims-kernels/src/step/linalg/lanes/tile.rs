@@ -1,4 +1,5 @@
-//! Matrices of one size, a lane for each element.
+//! Several matrices of the same size, interleaved: each [`Lane`] holds the elements of all matrices
+//! at one place. A number named `lane` is the index of a matrix within a [`Lane`].
 
 use super::lane::{Lane, number, numbers, numbers_mut, one, set_number, zero};
 use crate::copy::copy_strided;
@@ -6,7 +7,7 @@ use crate::copy::copy_strided;
 /// Matrices of at least this many elements are loaded and stored by [`copy_strided`].
 const BLOCKS_FROM: usize = 32;
 
-/// Several matrices: the lanes of their elements, row by row.
+/// Several matrices of the same size. `data` has one lane for each place, row by row.
 pub(super) struct MatrixTile<'t, V> {
     pub(super) data: &'t mut [V],
     pub(super) rows: usize,
