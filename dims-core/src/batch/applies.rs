@@ -355,7 +355,7 @@ pub trait Callee<P, Y> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to a mapped function of `{P}`",
     label = "these tensors do not fit the parameters of this function",
-    note = "to pass an array, bind it: `a.at((n, ..))`; pass several tensors as a tuple; each parameter must have the type of one example; either all parameters for mapped tensors have a `Rest`, or none of them does"
+    note = "to pass an array, bind it: `a.at((n, ..))`; pass several tensors as a tuple, and a number as `&full((), x)`; each parameter must have the type of one example; either all parameters for mapped tensors have a `Rest`, or none of them does"
 )]
 pub trait Maps<D, P, Y, O> {
     #[doc(hidden)]

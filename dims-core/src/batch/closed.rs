@@ -67,7 +67,7 @@ condition! {
     /// No dim of the result of a batched function is an extra dim of its arguments.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` of the result is also an extra dim of an argument",
-        label = "the result would have `{D}` twice: pass captured tensors as arguments, `batched(.., (a, b), |(a, b)| ..)`, or rename one dim, `.rename({D}, ..)`"
+        label = "the result would have `{D}` twice: rename one of the two dims, `.rename({D}, ..)`, or, if a captured tensor has `{D}`, pass this tensor as an argument, `batched(.., (a, b), |(a, b)| ..)`"
     )]
     pub trait Apart<D> for True;
 }
