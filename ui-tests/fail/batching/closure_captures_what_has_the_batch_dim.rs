@@ -1,4 +1,4 @@
-//~ words: Batch | twice | pass captured tensors as arguments
+//~ words: Batch | twice | pass this tensor as an argument
 use typed_dims::prelude::*;
 
 dims! {
