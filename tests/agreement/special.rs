@@ -431,6 +431,31 @@ fn special_points() {
     check(&serde_json::from_str(include_str!("special.json")).unwrap());
 }
 
+/// Functions with a zero of another sign than in JAX: of the greater or lesser of 0 and -0, and of
+/// functions that JAX computes by another formula.
+const OTHER_ZEROS: &[&str] = &[
+    "one:celu",
+    "one:relu",
+    "one:soft_shrink",
+    "one:tanh_shrink",
+    "two:fmax",
+    "two:fmin",
+    "two:maximum",
+    "two:minimum",
+];
+
+#[test]
+fn zeros_have_their_sign() {
+    let reference: Value = serde_json::from_str(include_str!("special.json")).unwrap();
+    let differing = own().into_iter().filter(|(case, orders)| {
+        let expected = floats(&reference[case][0]);
+        let mut pairs = orders[0].iter().zip(expected);
+        !case.starts_with("line:")
+            && pairs.any(|(x, y)| *x == 0.0 && y == 0.0 && x.is_sign_negative() != y.is_sign_negative())
+    });
+    assert_eq!(differing.map(|(case, _)| case).collect::<Vec<_>>(), OTHER_ZEROS);
+}
+
 #[test]
 fn special_points_of_jax() {
     if let Some(reference) = super::Reference::computed("special.py") {

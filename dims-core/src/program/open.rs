@@ -54,17 +54,17 @@ std::thread_local! {
 /// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
 /// `f64` elements can depend on sizes. The state of an optimizer in the result cannot have dynamic
 /// dims, so only other dims can be dynamic, such as those of the batch. A branch on a size
-/// (`if x.size(Row) > 100`) is taken as at the recorded sizes.
+/// (`if x.size(Row) > 100`, `x.size(Row).max(3)`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
 /// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
-/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` moves them
-/// by. Positions that a branch or a mask leaves unused must be within the axis, too. Sums may be
-/// rounded differently than in the function itself, which may choose another order for small sizes.
-/// The same goes for products of several fractions, and for fractions with factors other than
-/// integers: a number is taken for such a fraction if it equals the fraction at all recorded sizes,
-/// up to two units in the last place. In `f32`, rounding can hide a summand at these sizes, as in
-/// `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
+/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` or `roll`
+/// moves them by. Positions that a branch or a mask leaves unused must be within the axis, too. Sums
+/// may be rounded differently than in the function itself, which may choose another order for small
+/// sizes. The same goes for products of several fractions, and for fractions with factors other
+/// than integers: a number is taken for such a fraction if it equals the fraction at all recorded
+/// sizes, up to two units in the last place. In `f32`, rounding can hide a summand at these sizes,
+/// as in `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
 ///
 /// ```
 /// use typed_dims::prelude::*;

@@ -168,8 +168,9 @@ pub fn tanh32<I: Isa>(x: f32) -> f32 {
     let p = I::fma32(p, z, 1.33314422036e-1);
     let p = I::fma32(p, z, -3.33332819422e-1);
     let near = I::fma32(p * z, x, x);
-    let far = (1.0 - 2.0 / (exp32::<I>(2.0 * a) + 1.0)).copysign(x);
-    if a < 0.625 { near } else { far }
+    let far = 1.0 - 2.0 / (exp32::<I>(2.0 * a) + 1.0);
+    // The sign is copied also for small numbers: `near` is 0 for -0.
+    (if a < 0.625 { near } else { far }).copysign(x)
 }
 
 /// The error function.
@@ -453,7 +454,7 @@ mod tests {
         }
         let rounded = exact as f32;
         if a == rounded {
-            return 0.0;
+            return if a.is_sign_negative() == rounded.is_sign_negative() { 0.0 } else { f64::INFINITY };
         }
         if !a.is_finite() || !rounded.is_finite() {
             return f64::INFINITY;

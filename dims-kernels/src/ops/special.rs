@@ -121,7 +121,7 @@ pub fn divisor<T: Num>(operation: &str, b: T) -> T {
 #[inline(never)]
 fn divided_by_zero(operation: &str) -> ! {
     panic!(
-        "`{operation}` of integers has no value where the divisor is 0; use `select` to give such elements another value: `select(b.ne(0), a / b, 0)`"
+        "`{operation}` of integers has no value where the divisor is 0; use `select` to give such elements another value: `select(b.ne(0), .., 0)`, where `b` is the divisor"
     )
 }
 
@@ -264,7 +264,11 @@ pub fn round_ties_even<T: Real>(x: T) -> T {
     let (nearest, two) = (num_traits::Float::round(x), constant::<T>(2.0));
     // `round` rounds halves away from 0: go back by one if the result is odd.
     let is_half = num_traits::Float::abs(x - num_traits::Float::trunc(x)) == constant(0.5);
-    if is_half && nearest % two != T::zero() { nearest - num_traits::Float::signum(x) } else { nearest }
+    if is_half && nearest % two != T::zero() {
+        // The sign is that of `x` also where the result is 0.
+        return num_traits::Float::copysign(nearest - num_traits::Float::signum(x), x);
+    }
+    nearest
 }
 
 /// The inverse hyperbolic sine.
