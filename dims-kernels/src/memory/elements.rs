@@ -1,12 +1,12 @@
 //! Borrowed elements, as plans and kernels get them: a pointer to the origin, which is the element
 //! with index 0 along every axis.
 //!
-//! A plan gets the sizes and strides of each operand's axes, and derives one row of strides along
-//! its loops from them. A kernel reads the operand along that row. The invariant of all plans is
-//! that the row reaches only elements that the axes reach: sizes are checked when operands are
-//! combined, and afterwards loops are only merged, split and reordered. Functions that read or write
-//! elements along a row, or along other sizes and strides, are `unsafe`: the caller promises the
-//! invariant, and builds with debug assertions check it.
+//! A plan gets the sizes and strides of each operand's axes. From these it derives a row for each
+//! operand: one stride for each of the plan's loops. A kernel steps through the operand with these
+//! strides. The invariant of all plans is that a row reaches only elements that the axes reach:
+//! sizes are checked when operands are combined, and afterwards loops are only merged, split and
+//! reordered. Functions that read or write elements along a row, or along other sizes and strides,
+//! are `unsafe`: the caller promises the invariant. It is checked if debug assertions are enabled.
 
 use crate::memory::axes::{Axis, is_within};
 use core::any::TypeId;
@@ -153,7 +153,8 @@ macro_rules! elements {
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
                 let _ = (named, positional);
-                // An index may select from an array with an empty axis; the read then fails.
+                // Operations that look up elements by index accept an array with an empty axis:
+                // then every index is out of range, which is an error when it is read.
                 #[cfg(debug_assertions)]
                 if self.reach.is_some() {
                     let loops = Reach::of_axes(named, positional);
@@ -416,7 +417,8 @@ mod tests {
     #[test]
     fn loops_that_leave_the_elements_are_noticed() {
         let data = [0, 1, 2, 3, 4, 5];
-        // SAFETY: two columns of three elements, from the last element of the first column on.
+        // SAFETY: the axes reach the six elements of `data`: two columns, each from its last element to
+        // its first.
         let elements = unsafe { Elements::new(&data[4], &[Axis::new(3, -2), Axis::new(2, 1)], &[]) };
         elements.assert_reach(0, &[2, 3], &[1, -2]);
         elements.assert_reach(1, &[3], &[-2]);

@@ -91,8 +91,8 @@ impl<T: Real> TileWork<T> for Singular {
         }
         let epsilon = V::all(num_traits::Float::epsilon());
         let least_value = most_value.times(count_lane::<V>(most).times(epsilon));
-        // These count singular values up to `least_value` as 0, so they need no precise squares of
-        // tiny ones.
+        // `Pinv`, `Lstsq` and `Rank` count singular values up to `least_value` as 0, so the squares
+        // of tiny singular values need not be precise.
         let is_cut = matches!(self.0, MatrixWork::Pinv | MatrixWork::Lstsq | MatrixWork::Rank);
         let [least_square, _] = safe_squares::<T>();
         if !is_cut && !squares.iter().all(|own| holds_everywhere(own.greater(V::all(least_square)))) {
@@ -186,8 +186,8 @@ impl<T: Real> TileWork<T> for Singular {
     }
 }
 
-/// Replaces the squares of singular values by their reciprocals divided by `back`, or by 0 where
-/// the singular value is at most `least_value`. `back` is the factor that scales singular values
+/// Replaces each square of a singular value by its reciprocal divided by `back`. Where the singular
+/// value is at most `least_value`, the result is 0. `back` is the factor that scales singular values
 /// back.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn invert_squares<V: Lane>(squares: &mut [V], values: &[V], least_value: V, back: V) {
