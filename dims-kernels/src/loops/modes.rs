@@ -100,7 +100,7 @@ impl<'r> ResultMemory<'r> {
         }
     }
 
-    /// The same memory, as the caller's or not.
+    /// The same memory, marked as the caller's if `is_given` is true.
     pub(crate) fn with_given(self, is_given: bool) -> Self {
         ResultMemory { is_given, ..self }
     }
@@ -494,7 +494,7 @@ pub struct RunsAgain {
 }
 
 impl RunsAgain {
-    /// Of a recorded step with this source location.
+    /// Starts to run a recorded step with this source location again.
     pub fn at(place: Origin) -> Self {
         RunsAgain { before: RECORDED.replace(place) }
     }
@@ -512,7 +512,7 @@ impl Drop for RunsAgain {
 pub struct Backward(Option<Origin>);
 
 impl Backward {
-    /// The gradient of a step with this source location.
+    /// Starts to compute the gradient of a step with this source location.
     pub fn of(place: Origin) -> Self {
         Backward(BACKWARD.replace(Some(place)))
     }

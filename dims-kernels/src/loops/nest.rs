@@ -113,8 +113,8 @@ impl Nest {
             packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
-        // Loops are placed from the innermost outwards: the innermost and the reduced ones below
-        // `inside`, the other kept ones below `outside`.
+        // Loops are placed from the innermost outwards: the innermost loop and the reduced loops at
+        // the indices below `inside`, the other kept loops at the indices below `outside`.
         let (mut outside, mut inside) = (outer, depth);
         let (mut step, mut result_step): (isize, isize) = (1, 1);
         for (number, &(size, kept)) in loops.iter().enumerate().rev() {

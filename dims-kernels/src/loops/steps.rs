@@ -135,7 +135,8 @@ pub struct ProductDims {
 
 impl ProductDims {
     /// The operands' dims in the order of matrices: first the dims that both operands and the
-    /// result share, then rows and sum on the left, sum and columns on the right.
+    /// result share. Then follow, on the left, the dims of the rows and the summed dims, and on the
+    /// right, the summed dims and the dims of the columns.
     pub fn new(mut left: Vec<&'static str>, mut right: Vec<&'static str>, result: Vec<&'static str>) -> Self {
         let is_row = |name: &&'static str| !right.contains(name);
         let batch: Vec<_> =

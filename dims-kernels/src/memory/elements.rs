@@ -184,11 +184,11 @@ macro_rules! elements {
 }
 
 elements! {
-    /// Elements that are borrowed for `'a`, along axes that the holder knows: a pointer to the
-    /// origin.
+    /// A pointer to the origin of elements that are borrowed for `'a`. The holder knows the axes of
+    /// the elements.
     Elements, *const T, &'a [T];
-    /// Elements that are borrowed exclusively for `'a`, along axes that the holder knows: a pointer
-    /// to the origin.
+    /// A pointer to the origin of elements that are borrowed exclusively for `'a`. The holder knows
+    /// the axes of the elements.
     ElementsMut, *mut T, &'a mut [T];
 }
 
@@ -417,8 +417,8 @@ mod tests {
     #[test]
     fn loops_that_leave_the_elements_are_noticed() {
         let data = [0, 1, 2, 3, 4, 5];
-        // SAFETY: the axes reach the six elements of `data`: two columns, each from its last element to
-        // its first.
+        // SAFETY: the axes reach the six elements of `data`: two columns, each from its last
+        // element to its first.
         let elements = unsafe { Elements::new(&data[4], &[Axis::new(3, -2), Axis::new(2, 1)], &[]) };
         elements.assert_reach(0, &[2, 3], &[1, -2]);
         elements.assert_reach(1, &[3], &[-2]);

@@ -303,7 +303,7 @@ impl Builder {
                 let above = self.unsigned_binary(BinaryOpcode::Maximum, a, low);
                 self.unsigned_binary(BinaryOpcode::Minimum, above, high)
             }
-            // Indices from the end are negative.
+            // Only negative indices count from the end, and an unsigned integer is not negative.
             UnaryOpcode::FromEnd(_) => self.unsigned_as_index(a),
             _ => self.unary(op, a),
         })
@@ -463,8 +463,8 @@ fn is_exact(value: f64) -> bool {
 }
 
 /// Like [`is_exact`], but also true for the least and the greatest 64-bit integer: the greatest is
-/// stored as 2^63, which becomes it again, because conversions saturate. (The integers next to
-/// these two, which `f64` does not hold, are NaN here.)
+/// stored as 2^63, which is converted back to the greatest integer, because conversions saturate.
+/// (For integers near these two that `f64` does not hold, `value` is NaN.)
 fn is_bound(value: f64) -> bool {
     is_exact(value) || value.abs() >= (1_u64 << 63) as f64
 }

@@ -115,8 +115,9 @@ pub fn pull_back(
     results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
-/// Operations from floats to floats are not recorded without a derivative, so only a derivative can
-/// lack a derivative, in a gradient of a gradient.
+/// Panics because the operation `name` has no derivative. An operation from floats to floats is
+/// recorded only if it has a derivative. So this happens only in a gradient of a gradient, if
+/// `name` is itself the derivative of an operation.
 #[cold]
 fn underivable(name: &str) -> ! {
     panic!(

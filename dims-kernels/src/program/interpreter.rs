@@ -313,8 +313,8 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     /// # Safety
     ///
     /// `sources` has one entry for each operand of the program, and each operand that the program
-    /// loads has elements of the kind that it loads. The rows are those of these sources: one for
-    /// each, and one more for each table.
+    /// loads has elements of the kind that it loads. `rows` yields, for each source in order, one
+    /// row and, if the source has a table, a second row for the table.
     pub unsafe fn new(
         program: &'k ScalarProgram,
         sources: &[OperandSource],

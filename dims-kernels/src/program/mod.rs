@@ -179,8 +179,8 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
-    /// Whether a register holds the bits of an unsigned integer that fills it. `load` says whether
-    /// an operand has such elements.
+    /// Whether a register holds the bits of an unsigned integer that is as wide as the register.
+    /// `load` says whether an operand has such elements.
     pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
         if self.kind(register) != RegisterKind::Int {
             return false;

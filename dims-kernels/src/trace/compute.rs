@@ -68,7 +68,8 @@ pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     order
 }
 
-/// Whether the loops along which a place varies are contiguous over the elements `0..len`.
+/// Whether the positions along the loops on which a place depends are exactly the elements
+/// `0..len`, each once.
 pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;
@@ -83,8 +84,8 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
     step == len
 }
 
-/// The memory of a field whose elements are added unchanged, and the order in which they are
-/// contiguous there. `None` unless the memory starts with them.
+/// The memory of a field whose elements are added unchanged, and the order of loops in which the
+/// elements are contiguous in the memory. `None` unless the memory starts with these elements.
 pub(super) fn whole_lines<T: ProgramOutput + Real>(
     field: &Field,
     place: &StridedPlace,
@@ -192,8 +193,8 @@ impl Field {
             .then_some((number as usize, operand))
     }
 
-    /// The memory of the elements and their start in it, if they are contiguous in this order of
-    /// all loops.
+    /// The memory of the elements, and the index in it at which they start, if the elements are
+    /// contiguous in this order of all loops.
     pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
         let (held, start) = self.lying_in::<T>(order)?;
         Some((Buffer::of_held(held)?, start))

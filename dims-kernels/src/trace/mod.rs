@@ -13,8 +13,8 @@
 //! parts.
 //!
 //! A [`registry`] lists the memory of all traced buffers. A view, a slice or a binding finds its
-//! node there by the address of its elements, so tensors and views need no field for it. While
-//! nothing is traced, each expression only tests one flag.
+//! node there by the address of its elements, so tensors and views need no field for the node.
+//! While nothing is traced, each expression only tests one flag.
 
 mod backward;
 mod compute;
@@ -127,7 +127,7 @@ fn link_gradients() {
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
 /// Computes the offsets of a table: the sum of some indices, each times the stride of the axis that
-/// it selects from.
+/// the index selects from.
 #[derive(Clone)]
 struct TableSource {
     indices: Vec<TableIndex>,
@@ -202,13 +202,13 @@ pub struct FieldOperand {
 pub struct Part {
     /// The summand.
     pub field: Field,
-    /// The place that it is added to.
+    /// The place in the node's elements to which the summand is added.
     pub place: StridedPlace,
 }
 
 impl Part {
-    /// Whether the part reads elements or offsets that are not computed while a function is recorded
-    /// from sizes.
+    /// Whether the part reads elements or offsets that are not computed while a function is
+    /// recorded from sizes.
     pub(crate) fn is_hollow(&self) -> bool {
         self.field.is_hollow() || self.place.nodes().iter().any(|node| node.is_hollow())
     }
@@ -395,8 +395,9 @@ pub struct Node {
     pub step: NodeStep,
     /// The source location in the user's program.
     pub origin: Origin,
-    /// The calls whose variables the step depends on, without those that had ended when it was
-    /// made. For elements that are not floats, these are only calls that record a function.
+    /// The calls whose variables the step depends on, without calls that had already ended when the
+    /// node was made. For elements that are not floats, these are only calls that record a
+    /// function.
     calls: Calls,
     /// Whether anything has read the elements.
     read: AtomicBool,

@@ -155,7 +155,8 @@ impl StridedPlace {
     }
 
     /// The index of each element's line, for lines of `len` elements, if the loops only move by
-    /// whole lines. A table may move elements within their line.
+    /// whole lines. An offset from the table may move an element within its line, but not out of
+    /// it.
     pub(super) fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));

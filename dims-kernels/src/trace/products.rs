@@ -61,8 +61,9 @@ pub(super) fn factors<T: ProgramOutput + Real>(
 /// [`contract`](contract::contract), constants multiply other factors, unless they have a
 /// [moderate product](contract::moderate_product).
 ///
-/// `None` if the constants must multiply factors, but the factors have half precision, so the
-/// products would be rounded, or a constant is not finite: in the chain rule, 0 times it is 0.
+/// `None` if the constants must multiply factors, and either the factors have half precision, so
+/// that the products would be rounded, or a constant is not finite, because 0 times such a constant
+/// is 0 in the chain rule.
 pub(super) fn with_constants<T: ProgramOutput + Real>(
     mut fields: SmallVec<[Field; 4]>,
     constants: &[(usize, f64)],

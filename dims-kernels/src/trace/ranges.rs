@@ -1,6 +1,6 @@
-//! The positions that a function reads or needs along axes, noted while it is recorded for any sizes
-//! of some dims. Steps know only the lengths of their operands, so these positions are checked
-//! separately for other sizes.
+//! The positions that a function reads or needs along axes, noted while it is recorded for any
+//! sizes of some dims. Steps know only the lengths of their operands, so these positions are
+//! checked separately for other sizes.
 
 use crate::memory::registry::is_active;
 use alloc::string::String;
@@ -19,7 +19,7 @@ std::thread_local! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ReadRange {
-    /// The axis or, if the positions are not read, what needs them, for messages.
+    /// For messages: the axis or, if the positions are not read, what needs them.
     pub axis: String,
     /// Why the range is noted.
     pub reason: RangeReason,
@@ -96,7 +96,7 @@ pub(super) fn are_noted() -> bool {
 
 /// Calls a function, and also returns the ranges that it noted.
 pub fn with_ranges<X>(f: impl FnOnce() -> X) -> (X, Vec<ReadRange>) {
-    /// Goes on with the ranges of an outer function when dropped.
+    /// Restores the ranges noted so far for an outer call of `with_ranges` when dropped.
     struct Outer(Option<Vec<ReadRange>>);
     impl Drop for Outer {
         fn drop(&mut self) {

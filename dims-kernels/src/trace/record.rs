@@ -78,12 +78,12 @@ pub struct Writer<'w> {
     own: bool,
     /// Whether the program replaces the kernel of the expression, instead of becoming a step.
     exact: bool,
-    /// Whether elements of some operands may not be used.
+    /// Whether the expression may leave elements of some operands unused.
     is_partial: bool,
 }
 
 struct RecordedLeaf<'w> {
-    /// The number of its row.
+    /// The index of the leaf's row of strides.
     row: usize,
     memory: LeafMemory<'w>,
     /// Computed indices: for each, its value, and the axis that it selects from.
@@ -244,7 +244,8 @@ impl<'w> Writer<'w> {
         self.memory(start, TypeName::of::<T>(), place.reached(), None)
     }
 
-    /// Adds a computed index to the elements in this register. It selects along this axis.
+    /// Adds a computed index to the elements in the register `elements`. The index selects along
+    /// `axis`.
     pub fn index(&mut self, elements: Register, index: Register, axis: IndexedAxis) {
         let crate::program::Instruction::Load(number) = self.build.instruction(elements) else { return };
         self.leaves[number as usize].indices.push((index, axis));
@@ -282,9 +283,9 @@ impl<'w> Writer<'w> {
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
     }
 
-    /// Whether programs compute the same bits as the operation, and panic when it does. In
-    /// programs, an integer divided by 0 is 0, and the constants of operations such as `clamp` are
-    /// floats.
+    /// Whether programs compute the same bits as the operation, and panic whenever the operation
+    /// panics. In programs, an integer divided by 0 is 0, and the constants of operations such as
+    /// `clamp` are floats.
     fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
         let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == RegisterKind::Int);
         match code {
@@ -449,8 +450,9 @@ impl<'w> Writer<'w> {
 }
 
 /// The sums of some indices, each times its stride, contiguous in an order of their loops. An
-/// out-of-range index counts as 0; one of them is returned, with its position in the list. The
-/// positions along the axes of a leaf, if it is given, are noted.
+/// out-of-range index counts as 0. The first one found is returned, after the number of its entry
+/// in `indices`. If `noted` is a leaf, the positions that the indices select along its axes are
+/// [noted](note_range).
 fn offsets(
     indices: &[TableIndex],
     order: &[usize],
@@ -714,8 +716,8 @@ fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result
     };
     let mut data = reserve(len)?;
     for (moved, &from_table) in positions(sizes, order, strides).zip(table) {
-        // SAFETY: the plan of the expression has the same row of strides. The indices behind the
-        // table are in range, because `offsets` counts the others as 0.
+        // SAFETY: the plan of the expression has the same row of strides. The indices from which
+        // the table was computed are in range, because `offsets` counts an out-of-range index as 0.
         data.push(unsafe { *elements.as_ptr().wrapping_offset(offset + moved + from_table) });
     }
     Ok(Buffer::from(data).held())

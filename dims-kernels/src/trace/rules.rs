@@ -387,7 +387,8 @@ impl ReductionRule {
                     let scale = if ddof == 0.0 {
                         constant(build, z, scale / count)
                     } else {
-                        // The sign of this difference may depend on sizes that a program leaves open.
+                        // The sign of this difference may depend on sizes that a program leaves
+                        // open.
                         let (difference, zero) = (constant(build, z, count - ddof), constant(build, z, 0.0));
                         let divisor = build.binary(BinaryOpcode::Maximum, difference, zero);
                         let scale = constant(build, z, scale);
@@ -508,8 +509,8 @@ fn any(field: &Field) -> Result<bool, Error> {
 }
 
 /// `e^(z - y)`: the weight of an element in a sum of exponentials with logarithm `y`. If `y` is
-/// infinite, the difference could be NaN; the weight is then 1 for positive infinity, and 0 for
-/// other elements.
+/// infinite, the difference could be NaN; the weight is then 1 if `z` is positive infinity, and 0
+/// otherwise.
 fn exp_weight(build: &mut Builder, z: Register, y: Register) -> Register {
     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
     let (infinite, same) = (build.unary(UnaryOpcode::IsInfinite, y), is(build, z, f64::INFINITY));

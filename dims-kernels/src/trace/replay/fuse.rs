@@ -90,7 +90,8 @@ impl GroupOperand {
         (source, self.offset)
     }
 
-    /// Splits loops of the sizes `from` into loops of the sizes `sizes`, with strides for these.
+    /// Splits the loops, whose sizes are `from`, into loops of the sizes `sizes`, and sets the
+    /// operand's strides along the new loops.
     fn split(&mut self, from: &[usize], sizes: &[usize]) {
         let mut strides = Vec::with_capacity(sizes.len());
         let mut rest = sizes.iter();
@@ -135,8 +136,8 @@ const FAR: usize = 8 << 20;
 /// A map of at most this many operations computes its result faster than memory can store it.
 const CHEAP: usize = 4;
 
-/// The units of a program, each after the units that it reads. Each comes with the results that
-/// other units or the outputs read.
+/// The units of a program, each after the units that it reads. Each comes with those of its results
+/// that other units read or that are outputs.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
     for node in &draft.steps {

@@ -231,7 +231,7 @@ impl FusedLoops {
             let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
             match start {
                 None => OperandSource::position(),
-                // SAFETY: each position of the nest is that of an element of the operand:
+                // SAFETY: the operand has an element for each position of the nest:
                 // `operands_along` asserted this for the recorded length, and the caller promises
                 // that values have that length. The memory is held until the program has run. Each
                 // run reads elements before it overwrites them.
@@ -258,8 +258,8 @@ impl FusedLoops {
         let mut sum = None;
         if let Some(own) = &self.sum {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
-            // SAFETY: each position of the nest is that of an element of each source, and there is
-            // room for the results.
+            // SAFETY: for each position of the nest, each source has an element, and there is room
+            // for the results.
             let filled = unsafe {
                 match own.dtype {
                     DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
@@ -268,8 +268,8 @@ impl FusedLoops {
             }?;
             sum = Some((own, filled));
         } else {
-            // SAFETY: each position of the nest is that of an element of each source, and there is
-            // room for the results.
+            // SAFETY: for each position of the nest, each source has an element, and there is room
+            // for the results.
             unsafe { self.all(&sources, &targets, threads) }?;
         }
         for own in &mut memory {
@@ -278,7 +278,8 @@ impl FusedLoops {
                 unsafe { own.assume_written(self.len) };
             }
         }
-        // While something listens, memory is not reused, so a cell has memory from the caller.
+        // While something listens, the memory of values is not reused, so all memory in cells is
+        // from the caller.
         told_all(memory.iter().zip(&self.results).filter_map(|(own, result)| match own {
             FusedMemory::New(own) => Some(own.result()),
             FusedMemory::Kept(held) => Some(match_dtype!(result.dtype, T => result_of::<T>(held, true))),
@@ -300,7 +301,7 @@ impl FusedLoops {
         Ok(())
     }
 
-    /// Reports the sum as a step of its own, after that of the loops.
+    /// Reports the sum as a separate step, after the step of the loops.
     fn tell_sum<T: Element>(&self, sum: &FusedSum, value: &Arc<dyn Held>, is_given: bool) {
         sum.order.note::<T>(&|| self.program.describe_value(sum.value));
         told_all(once_with(|| result_of::<T>(value, is_given)));
@@ -310,8 +311,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// Each position of the nest is that of an element of each source. At each of the targets there
-    /// is room for the results.
+    /// For each position of the nest, each source has an element. At each of the targets there is
+    /// room for the results.
     unsafe fn all(
         &self,
         sources: &[OperandSource],
@@ -334,7 +335,8 @@ impl FusedLoops {
             before += nest.positions();
             jobs.push(Box::new(move || {
                 let (sources, targets) = own.into_inner();
-                // SAFETY: the caller's promise. The positions of the part are some of the nest's.
+                // SAFETY: the caller's promise. The positions of the part are also positions of the
+                // nest.
                 unsafe { self.part(nest, sources, targets, from) };
                 Ok(())
             }));
@@ -342,8 +344,9 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions, starting at number `from`. Each span
-    /// comes with the number of its first position.
+    /// Positions are numbered in the order of the loops. Calls `run` with spans that cover the
+    /// `len` positions from number `from` on. With each span, `run` gets the number of the span's
+    /// first position.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;
@@ -373,8 +376,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// Each position of the nest is that of an element of each source. At each of the targets there
-    /// is room for the results. The sum has elements of type `T`.
+    /// For each position of the nest, each source has an element. At each of the targets there is
+    /// room for the results. The sum has elements of type `T`.
     unsafe fn summed<T: ProgramOutput + Real>(
         &self,
         sum: &FusedSum,
@@ -407,8 +410,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// Each position of the nest is that of an element of each source. At each of the targets there
-    /// is room for the results of all parts.
+    /// For each position of the nest, each source has an element. At each of the targets there is
+    /// room for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
         // SAFETY: the program loads these sources, and the nest has their rows.
         let mut machine =
@@ -483,8 +486,8 @@ struct SummedLoops<'k, T> {
 }
 
 impl<T: ProgramOutput> SummedLoops<'_, T> {
-    /// Runs the program over `len` positions, starting at number `from`. Returns the values that
-    /// are added up.
+    /// Runs the program over the `len` positions from number `from` on. Returns the values that are
+    /// added up.
     fn run(&mut self, from: usize, len: usize) -> *const T {
         let SummedLoops { loops, machine, targets, value, line, .. } = self;
         line.clear();

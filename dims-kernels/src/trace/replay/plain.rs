@@ -103,7 +103,7 @@ fn told_value(value: &Arc<dyn Held>) {
 }
 
 impl StridedPlace {
-    /// The nodes that computed offsets depend on.
+    /// The nodes on which the place's offsets depend, if each run computes these offsets.
     pub(in crate::trace) fn nodes(&self) -> Vec<&Arc<Node>> {
         let source = self.table.as_ref().and_then(|table| table.source.as_ref());
         source.map_or_else(Vec::new, |source| {

@@ -237,7 +237,7 @@ impl LineRule {
     }
 
     /// Log-softmax: `dx = dy - e^y * (the line's sum of dy)`. If few elements have a cotangent, as
-    /// in a cross entropy, only the second term is computed for the others.
+    /// in a cross entropy, only the second term is computed for the elements without a cotangent.
     pub(super) fn pull_back_parts(
         &self,
         value: &Arc<dyn Held>,
@@ -277,8 +277,8 @@ impl LineRule {
     }
 }
 
-/// The softmax of scores along some loops, the last ones of the order; 0 where all scores of a line
-/// are minus infinity.
+/// The softmax of scores along the loops `lines`, which are the last loops in `order`; 0 where all
+/// scores of a line are minus infinity.
 pub(super) fn softmax(
     field: Field,
     order: &[usize],
@@ -588,10 +588,10 @@ impl LineRule {
         Ok(parts)
     }
 
-    /// Running log-sum-exp: `dx[j] = q[j] s[j]` with `s[j] = dy[j] + p[j] s[j + 1]`, where `q[j]` is
-    /// the share of `x[j]` in the sum `j`, and `p[j]` the share of the sum `j` in the next one. The
-    /// results `y` are rounded, so `e^(x[j] - y[j])` is divided by the sum `r[j]` of these weights:
-    /// `r[j] = e^(x[j] - y[j]) + e^(y[j - 1] - y[j]) r[j - 1]`.
+    /// Running log-sum-exp: `dx[j] = q[j] s[j]` with `s[j] = dy[j] + p[j] s[j + 1]`, where `q[j]`
+    /// is the share of `x[j]` in the sum `j`, and `p[j]` the share of the sum `j` in the next one.
+    /// The results `y` are rounded, so `e^(x[j] - y[j])` is divided by the sum `r[j]` of these
+    /// weights: `r[j] = e^(x[j] - y[j]) + e^(y[j - 1] - y[j]) r[j - 1]`.
     fn log_sum_exp(&self, y: &Field, dy: Field, recorded: bool) -> Result<Field, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);

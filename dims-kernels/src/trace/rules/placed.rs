@@ -28,8 +28,8 @@ pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     (placed_around(parts, data.to_vec(), data.len()), data.len())
 }
 
-/// The step of a recorded result of `len` elements: these elements, or copies of a single one,
-/// overwritten by parts.
+/// The step of a recorded result of `len` elements: the elements `around`, or copies of `around` if
+/// it is a single element, overwritten by `parts`.
 pub fn placed_around<T: Element>(parts: Vec<Part>, around: Vec<T>, len: usize) -> NodeStep {
     let dtype = DType::of::<T>().expect("only types that programs know are recorded");
     NodeStep::Rule(Box::new(Placed { parts, around: Buffer::from(around).held(), len, dtype }))

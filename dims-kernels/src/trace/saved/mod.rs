@@ -222,8 +222,8 @@ pub enum SavedRule {
     },
     Placed {
         parts: Vec<SavedPart>,
-        /// The number of a constant: all elements, or a single one if those around the parts are
-        /// equal.
+        /// The number of a constant. It has all elements, or a single element if the elements
+        /// around the parts are equal.
         around: usize,
         dtype: DType,
     },

@@ -135,7 +135,7 @@ fn visit_element<T: SavedElement + ProgramOutput + Real>(element: &mut Vec<u8>, 
     let known = num_traits::ToPrimitive::to_f64(&value).unwrap_or(f64::NAN).to_bits();
     let mut bits = known;
     visit(Numeral::Float(&mut bits));
-    // (Otherwise the bits of a NaN could change.)
+    // (An unchanged float is not written, because the conversion could change the bits of a NaN.)
     if bits != known {
         element.clear();
         T::of(f64::from_bits(bits)).write(element);

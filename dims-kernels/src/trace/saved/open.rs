@@ -74,7 +74,8 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
-/// The sizes of the open dims, and their products with the exponents, sorted by degree.
+/// The sizes of the open dims, and the products of powers of these sizes, each with its exponents.
+/// The products are sorted by degree.
 struct RecordedSizes<'s> {
     sizes: &'s OpenSizes,
     products: Vec<(Vec<u32>, [i128; ROUNDS])>,
@@ -190,7 +191,8 @@ impl WholeFormula {
         {
             let scaled = i64::try_from(sizes.sizes[0][at]).ok()?.checked_mul(factor)?;
             for offset in (0..=MOST_OFFSET).flat_map(|offset| [offset, -offset]).skip(1) {
-                // Few candidates divide the first value.
+                // Only few candidates divide the first value, so this test skips most of them
+                // early.
                 if first.checked_rem(scaled.saturating_add(offset)) != Some(0) {
                     continue;
                 }
@@ -250,14 +252,16 @@ impl SizeFormula {
         if let Some(share) = SizeFormula::of_floats_within(0, values, sizes) {
             return Some(share);
         }
-        // Whole numbers have the formulas of integers, such as `n - 1`.
+        // If all floats are whole numbers, they can have a formula of integers, such as `n - 1`.
         let is_whole = |value: f64| num_traits::Float::fract(value) == 0.0 && value.abs() < MOST_EXACT;
         let are_whole = values.iter().all(|&value| is_whole(value));
         if are_whole && let Some(whole) = WholeFormula::of(values.map(|value| value as i128), sizes) {
             return Some(SizeFormula::Whole(whole));
         }
         // A product of several rounded numbers, such as `0.1 * (1.0 / n)`, may differ from its
-        // formula by a few units in the last place. But `64 n^2 - 1` is not `64 n^2`.
+        // formula by a few units in the last place. Whole numbers are not rounded, so a product of
+        // whole numbers, such as `64 n^2`, is no formula for values that differ from it a little,
+        // such as `64 n^2 - 1`.
         let is_whole_product = |found: &Self| match *found {
             SizeFormula::Share { factor, over: 1, divides: false, .. } => is_whole(f64::from_bits(factor)),
             _ => false,

@@ -226,7 +226,9 @@ impl RecordingReader<'_> {
             }
         };
         let node = node_of(of, work)?;
-        // A step that reads only constants never runs: its result belongs to the recorded call.
+        // Calls never run a step that reads only constants. The steps that read its result would
+        // need the elements from the call that was recorded, which a restored recording does not
+        // have.
         check(!node.all_inputs().is_empty(), "a step reads only constants")?;
         Ok(node)
     }
@@ -332,7 +334,8 @@ impl RecordingReader<'_> {
         let far = far.fold(offset.unsigned_abs() as i128, i128::saturating_add);
         let is_known = match len {
             // There is no element that these loops could read or write. Some rules read a field
-            // along some of its loops only: they check its places along these.
+            // along some of its loops only. Such a rule checks the field's places along those
+            // loops.
             Some(_) if sizes.contains(&0) => far <= FARTHEST as i128,
             Some(len) => [bounds.0, bounds.1]
                 .into_iter()

@@ -290,7 +290,8 @@ impl RecordingReader<'_> {
                 let len = if around.len() == 1 { of.len } else { around.len() };
                 check_result(of, *dtype, len)?;
                 if len > around.len() {
-                    // The data can claim any length.
+                    // The data can claim any length, so this returns an error if there is not
+                    // enough memory.
                     drop(reserve::<u8>(len.saturating_mul(dtype.bytes()))?);
                 }
                 let parts = parts.iter().map(|part| self.part(part, of)).collect::<Result<Vec<_>, _>>()?;
