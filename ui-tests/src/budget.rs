@@ -6,6 +6,7 @@ pub const MOST_LINES: usize = 15;
 /// The cases whose messages may be longer, because of notes and suggestions by rustc, with the
 /// maximum number of lines of each.
 pub const LONGER: &[(&str, usize)] = &[
+    ("fail/binding/method_of_an_array", 48),
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),
     ("fail/generic/generic_dim_of_any_role", 18),

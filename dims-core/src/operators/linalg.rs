@@ -121,7 +121,7 @@ fn diagonal(
 /// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, which requires that both have `k`.
 /// An outer product is `a * b`. The Kronecker product of `a: (i, j)` and `b: (k, l)` is
 /// `(a * b).flatten((i, k), m).flatten((j, l), n)`.
-pub trait LinearAlgebra: Computable {
+pub trait LinearAlgebra: AsTensor {
     /// The diagonal, along `rows`: the elements `x[i, i + offset]` in the order of `i`. A view.
     #[panicking_twin("so is an offset outside the matrix")]
     fn try_diagonal<I, J, X, Y>(
@@ -131,6 +131,7 @@ pub trait LinearAlgebra: Computable {
         offset: isize,
     ) -> Result<Remapped<Self, X>, DimError>
     where
+        Self: Computable,
         J: DimRef + DimsOf<Self::Dims, X>,
         I: DimRef + DimsOf<X, Y>,
         X: Dims,
@@ -149,7 +150,7 @@ pub trait LinearAlgebra: Computable {
     #[panicking_twin]
     fn try_trace<I, J, X, Y>(&self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
     where
-        Self::Elem: Num,
+        Self: Computable<Elem: Num>,
         J: DimRef + DimsOf<Self::Dims, X>,
         I: DimRef + DimsOf<X, Y>,
         X: Dims,
@@ -172,7 +173,7 @@ pub trait LinearAlgebra: Computable {
         columns: J,
     ) -> Result<Named<Self::Elem, Y, Self::Rank>, DimError>
     where
-        Self::Elem: Num,
+        Self: Computable<Elem: Num>,
         I: DimRef + DimsOf<Self::Dims, X>,
         J: DimRef,
         Self::Dims: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
@@ -204,7 +205,7 @@ pub trait LinearAlgebra: Computable {
     #[track_caller]
     fn tril<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Le, Self, I, J>
     where
-        Self::Elem: Num,
+        Self: Computable<Elem: Num>,
         J: DimRef + DimsOf<Self::Dims, X> + 'a,
         I: DimRef + DimsOf<X, Y> + 'a,
         X: Dims,
@@ -218,7 +219,7 @@ pub trait LinearAlgebra: Computable {
     #[track_caller]
     fn triu<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Ge, Self, I, J>
     where
-        Self::Elem: Num,
+        Self: Computable<Elem: Num>,
         J: DimRef + DimsOf<Self::Dims, X> + 'a,
         I: DimRef + DimsOf<X, Y> + 'a,
         X: Dims,
@@ -250,7 +251,7 @@ pub trait LinearAlgebra: Computable {
         dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
-        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+        Self: Computable<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
         let own = self.borrowed();
         let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
@@ -269,7 +270,7 @@ pub trait LinearAlgebra: Computable {
         dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
-        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+        Self: Computable<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
         self.try_contract(other, dims)
     }
@@ -314,7 +315,7 @@ pub trait LinearAlgebra: Computable {
         p: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
-        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+        Self: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let own = self.borrowed();
         let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
@@ -333,7 +334,7 @@ pub trait LinearAlgebra: Computable {
         eps: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
-        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+        Self: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
         X: Dims,
     {
         check_eps("cosine_similarity", eps)?;
@@ -356,7 +357,7 @@ pub trait LinearAlgebra: Computable {
     }
 }
 
-impl<A: Computable> LinearAlgebra for A {}
+impl<A: AsTensor + ?Sized> LinearAlgebra for A {}
 
 #[track_caller]
 fn triangle<'a, O, E, I, J, T>(

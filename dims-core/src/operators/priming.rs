@@ -86,7 +86,7 @@ condition! {
 
 /// Operations on tensors with two axes of the same kind, along a dim and along its
 /// [prime](crate::types::prime).
-pub trait Priming: Computable {
+pub trait Priming: AsTensor {
     /// The tensor with the [prime](crate::types::prime) of `dim` in place of `dim`:
     /// `out[n'] = x[n]`. A view.
     ///
@@ -102,7 +102,10 @@ pub trait Priming: Computable {
     fn try_prime<D: DimRef<Prime: PartOf<D, Self::Dims>>>(
         self,
         dim: D,
-    ) -> Result<Remapped<Self, <D::Prime as PartOf<D, Self::Dims>>::Out>, DimError> {
+    ) -> Result<Remapped<Self, <D::Prime as PartOf<D, Self::Dims>>::Out>, DimError>
+    where
+        Self: Computable,
+    {
         renamed(self, dim, dim.primed())
     }
 
@@ -121,7 +124,10 @@ pub trait Priming: Computable {
     fn try_unprime<D: DimRef + PartOf<<D as DimRef>::Prime, Self::Dims>>(
         self,
         dim: D,
-    ) -> Result<Remapped<Self, <D as PartOf<<D as DimRef>::Prime, Self::Dims>>::Out>, DimError> {
+    ) -> Result<Remapped<Self, <D as PartOf<<D as DimRef>::Prime, Self::Dims>>::Out>, DimError>
+    where
+        Self: Computable,
+    {
         renamed(self, dim.primed(), dim)
     }
 
@@ -138,10 +144,10 @@ pub trait Priming: Computable {
     ///
     /// For any two dims, write `x.rename_all((A, B), (B, A))`.
     #[panicking_twin("so is a dim that carries a different size")]
-    fn try_transpose<D: WithPrimeIn<Self::Dims>>(
-        self,
-        dim: D,
-    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+    fn try_transpose<D: WithPrimeIn<Self::Dims>>(self, dim: D) -> Result<Remapped<Self, Self::Dims>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         if D::GIVES_SIZE {
             tensor.unified_shape()?.check_given(&dim.info())?;
@@ -173,7 +179,7 @@ pub trait Priming: Computable {
         dim: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
-        Self: AsTensor<Elem: Num>,
+        Self: Computable<Elem: Num>,
     {
         let (own, other) = (self.borrowed(), other.into_named());
         let (column, row) = (dim.primed().info(), dim.info());
@@ -200,4 +206,4 @@ type Composition<'a, A, B, U> = Named<
     >,
 >;
 
-impl<A: Computable> Priming for A {}
+impl<A: AsTensor + ?Sized> Priming for A {}

@@ -59,7 +59,7 @@ pub(crate) fn whole(key: crate::types::set::DimKey) -> Along {
 /// They take the tensor by value, as operators do, so that the result can own its elements:
 /// `(a * b).sum(k).rename(i, j)`. To use the tensor again, call them on a reference:
 /// `(&x).index(Seq, 3)`. (The tensor `a.at(..)` of an array is `Copy`.)
-pub trait Restructure: Computable {
+pub trait Restructure: AsTensor {
     /// Renames the dim `old` to `new`.
     ///
     /// Use it to combine a tensor with itself along two dims:
@@ -86,7 +86,10 @@ pub trait Restructure: Computable {
         self,
         old: Old,
         new: New,
-    ) -> Result<Remapped<Self, New::Out>, DimError> {
+    ) -> Result<Remapped<Self, New::Out>, DimError>
+    where
+        Self: Computable,
+    {
         self.try_redefine(old, new)
     }
 
@@ -118,7 +121,10 @@ pub trait Restructure: Computable {
         self,
         old: Old,
         new: New,
-    ) -> Result<Remapped<Self, New::Out>, DimError> {
+    ) -> Result<Remapped<Self, New::Out>, DimError>
+    where
+        Self: Computable,
+    {
         renamed(self, old, new)
     }
 
@@ -143,7 +149,10 @@ pub trait Restructure: Computable {
         self,
         old: Old,
         new: New,
-    ) -> Result<Remapped<Self, New::Out>, DimError> {
+    ) -> Result<Remapped<Self, New::Out>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = checked(self, &old)?;
         let shape = tensor.unified_shape()?;
         let known = |key| shape.known(shape.position(key).expect("the dim is one of the tensor's"));
@@ -179,7 +188,10 @@ pub trait Restructure: Computable {
         self,
         dim: D,
         position: P,
-    ) -> Result<Remapped<Self, X>, DimError> {
+    ) -> Result<Remapped<Self, X>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let info = dim.info();
@@ -214,7 +226,10 @@ pub trait Restructure: Computable {
         self,
         dim: D,
         range: P,
-    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+    ) -> Result<Remapped<Self, Self::Dims>, DimError>
+    where
+        Self: Computable,
+    {
         sliced(self, dim.info(), range, 1)
     }
 
@@ -239,7 +254,10 @@ pub trait Restructure: Computable {
         dim: D,
         range: P,
         step: usize,
-    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+    ) -> Result<Remapped<Self, Self::Dims>, DimError>
+    where
+        Self: Computable,
+    {
         sliced(self, dim.info(), range, step)
     }
 
@@ -265,7 +283,10 @@ pub trait Restructure: Computable {
         dim: D,
         range: P,
         part: N,
-    ) -> Result<Remapped<Self, N::Out>, DimError> {
+    ) -> Result<Remapped<Self, N::Out>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let (shape, old) = (tensor.unified_shape()?, dim.info());
         shape.check_given(&old)?;
@@ -298,6 +319,7 @@ pub trait Restructure: Computable {
         sizes: &[usize],
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
+        Self: Computable,
         Self: Shareable,
     {
         let tensor = self.into_named();
@@ -344,6 +366,7 @@ pub trait Restructure: Computable {
     #[panicking_twin]
     fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
     where
+        Self: Computable,
         Self: Shareable,
     {
         parts.cut(self, whole)
@@ -365,6 +388,7 @@ pub trait Restructure: Computable {
         count: usize,
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
+        Self: Computable,
         Self: Shareable,
     {
         let shape = self.into_named().unified_shape()?;
@@ -390,6 +414,7 @@ pub trait Restructure: Computable {
     #[track_caller]
     fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
     where
+        Self: Computable,
         Self: Shareable,
     {
         let shape = unwrap(self.into_named().unified_shape());
@@ -412,6 +437,7 @@ pub trait Restructure: Computable {
     /// ```
     fn expand<'a, D: NotIn<Self::Dims> + 'a>(self, dim: D) -> Expanded<'a, Self, D>
     where
+        Self: Computable,
         Self::Dims: Union<(D::Brand,)>,
     {
         Named::from_expr(Expand::new(self.into_named().expr, dim))
@@ -443,7 +469,10 @@ pub trait Restructure: Computable {
         self,
         whole: W,
         parts: P,
-    ) -> Result<Remapped<Self, P::Out>, DimError> {
+    ) -> Result<Remapped<Self, P::Out>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let info = whole.info();
@@ -481,7 +510,10 @@ pub trait Restructure: Computable {
         self,
         parts: P,
         whole: W,
-    ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError> {
+    ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         shape.check_all_given(&parts)?;
@@ -523,4 +555,4 @@ fn flattened(
     (order, sizes)
 }
 
-impl<A: Computable> Restructure for A {}
+impl<A: AsTensor + ?Sized> Restructure for A {}

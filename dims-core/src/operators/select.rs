@@ -90,7 +90,7 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 ///
 /// The size of the result of `nonzero`, `masked_select`, `unique` and `unique_consecutive` depends
 /// on the elements: see [`dynamic`](crate::operators::dynamic).
-pub trait Selecting: Computable {
+pub trait Selecting: AsTensor {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with the
     /// operations that follow.
     ///
@@ -111,7 +111,10 @@ pub trait Selecting: Computable {
         self,
         dim: D,
         index: I,
-    ) -> Result<TakenAlong<Self, I, X>, DimError> {
+    ) -> Result<TakenAlong<Self, I, X>, DimError>
+    where
+        Self: Computable,
+    {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 
@@ -174,7 +177,7 @@ pub trait Selecting: Computable {
         index: I,
     ) -> Result<Named<Self::Elem, Y>, DimError>
     where
-        Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        Self: Computable<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
         I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
@@ -210,7 +213,7 @@ pub trait Selecting: Computable {
         fill: Self::Elem,
     ) -> Result<Named<Self::Elem, Y>, DimError>
     where
-        Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        Self: Computable<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
         I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
@@ -227,7 +230,7 @@ pub trait Selecting: Computable {
     /// `classes` must have a size. Elements that are out of range give zeros.
     fn one_hot<'a, U, C>(self, classes: C) -> OneHot<'a, Self, U, C>
     where
-        Self: AsTensor<Elem: IndexInt, Dims: Union<(C::Brand,)> + CanGain<C::Brand>>,
+        Self: Computable<Elem: IndexInt, Dims: Union<(C::Brand,)> + CanGain<C::Brand>>,
         U: Element,
         bool: CastTo<U>,
         C: DimRef + 'a,
@@ -240,6 +243,7 @@ pub trait Selecting: Computable {
     /// `value` where the mask is true, and the element elsewhere: `select(mask, value, x)`. Lazy.
     fn masked_fill<M: Operand<bool>>(self, mask: M, value: Self::Elem) -> MaskedFill<Self, M>
     where
+        Self: Computable,
         M::Dims: Union<Self::Dims>,
     {
         Named::from_expr(Select { cond: mask.into_expr(), a: Scalar(value), b: self.into_named().expr })
@@ -375,7 +379,7 @@ pub trait Selecting: Computable {
     }
 }
 
-impl<A: Computable> Selecting for A {}
+impl<A: AsTensor + ?Sized> Selecting for A {}
 
 /// The type in which the elements of `A` are added up.
 type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;

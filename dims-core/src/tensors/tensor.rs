@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 /// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, ..
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
-    label = "a tensor is expected here",
-    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`",
+    label = "a tensor is expected here; bind an array to dims first: `a.at((i, j))`",
+    note = "convert a stream with `x.as_tensor()`",
     note = "of several results, take one: `.0` of a tuple, or a field such as `.values` or `.output`"
 )]
 pub trait AsTensor: Sized {
@@ -64,8 +64,8 @@ impl<E> Deref for BorrowedExpr<'_, E> {
 /// operation, down to the leaves of the expression.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
-    label = "a tensor is expected here",
-    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`",
+    label = "a tensor is expected here; bind an array to dims first: `a.at((i, j))`",
+    note = "convert a stream with `x.as_tensor()`",
     note = "of several results, take one: `.0` of a tuple, or a field such as `.values` or `.output`"
 )]
 pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {

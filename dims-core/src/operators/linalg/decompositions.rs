@@ -36,7 +36,7 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 /// If the factors share a new dim, pass it as `k`. Its size is the smaller of the sizes of `rows`
 /// and `columns`. If an element is infinite or NaN, the error names the position of its matrix in
 /// the batch.
-pub trait Decompositions: Computable {
+pub trait Decompositions: AsTensor {
     /// The QR decomposition, `a[i, j] = sum over k of q[i, k] * r[k, j]`: `(q, r)`, where the
     /// columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
     ///
@@ -61,7 +61,7 @@ pub trait Decompositions: Computable {
         k: K,
     ) -> Result<(ElemsOver<Self, U>, ElemsOver<Self, V>), DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let k = matrices.least(k.info())?;
@@ -96,7 +96,7 @@ pub trait Decompositions: Computable {
         k: K,
     ) -> Result<OrderedFactors<Self, X, U, V>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let k = matrices.least(k.info())?;
@@ -135,7 +135,7 @@ pub trait Decompositions: Computable {
         k: K,
     ) -> Result<SingularTriple<Self, U, W, V>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let k = matrices.least(k.info())?;
@@ -172,7 +172,7 @@ pub trait Decompositions: Computable {
         k: K,
     ) -> Result<Reduced<RealElem<Self>, Self, W>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let k = matrices.least(k.info())?;
@@ -208,7 +208,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<EigenPairs<Self, Z>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::Eigh)?;
@@ -239,7 +239,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<(ComplexOver<Self, Z>, ComplexOver<Self, Self::Dims>), crate::error::DimError>
     where
-        Self: AsTensor<Elem: RealMatrixElement>,
+        Self: Computable<Elem: RealMatrixElement>,
         R: DimRef + DimsOf<X, Y> + DimsOf<Self::Dims, Z> + SquareWith<C>,
         C: DimRef + DimsOf<Self::Dims, X>,
         X: Dims,
@@ -276,7 +276,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         MatrixBatch::of(self, rows.info(), columns.info())?.alike(MatrixWork::Pinv)
     }
@@ -305,7 +305,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         solved::<_, V, _, O, _>(matrices, b, MatrixWork::Lstsq)
@@ -328,7 +328,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<Reduced<usize, Self, Y>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let data = matrices.run(MatrixWork::Rank)?.next::<usize>();
@@ -352,7 +352,7 @@ pub trait Decompositions: Computable {
         columns: C,
     ) -> Result<Reduced<RealElem<Self>, Self, Y>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
         let data = matrices.run(MatrixWork::Cond)?.next::<RealElem<Self>>();
@@ -360,4 +360,4 @@ pub trait Decompositions: Computable {
     }
 }
 
-impl<A: Computable> Decompositions for A {}
+impl<A: AsTensor + ?Sized> Decompositions for A {}

@@ -12,7 +12,7 @@ use twins::panicking_twin;
 
 /// Functions of square matrices along two dims of a tensor. All other dims are a batch. The methods
 /// run immediately.
-pub trait MatrixFunctions: Computable {
+pub trait MatrixFunctions: AsTensor {
     /// The power with an integer exponent `n`: the product of `n` copies of the matrix, the
     /// identity for 0, and the power of the inverse for a negative exponent.
     ///
@@ -35,7 +35,7 @@ pub trait MatrixFunctions: Computable {
         exponent: i64,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let work = MatrixWork::Power { exponent };
         MatrixBatch::square(self, work.name(), rows.info(), columns.info())?.alike(work)
@@ -67,10 +67,10 @@ pub trait MatrixFunctions: Computable {
         columns: C,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         MatrixBatch::square(self, MatrixWork::Expm.name(), rows.info(), columns.info())?.alike(MatrixWork::Expm)
     }
 }
 
-impl<A: Computable> MatrixFunctions for A {}
+impl<A: AsTensor + ?Sized> MatrixFunctions for A {}

@@ -51,7 +51,7 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 /// `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So `b` in `a x = b` has the dim
 /// `rows`, and the solution has `columns`. If a matrix has no result, the error names its position
 /// in the batch.
-pub trait LinearSystems: Computable {
+pub trait LinearSystems: AsTensor {
     /// The Cholesky decomposition of positive definite matrices: the lower triangular `l` with
     /// `a = l l^H`, that is, `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The elements above
     /// the diagonal of the result are zeros.
@@ -75,7 +75,7 @@ pub trait LinearSystems: Computable {
         columns: C,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         MatrixBatch::square(self, MatrixWork::Cholesky.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Cholesky)
@@ -105,7 +105,7 @@ pub trait LinearSystems: Computable {
         columns: C,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         MatrixBatch::square(self, MatrixWork::Inverse.name(), rows.info(), columns.info())?
             .alike(MatrixWork::Inverse)
@@ -131,7 +131,7 @@ pub trait LinearSystems: Computable {
         columns: C,
     ) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::square(self, MatrixWork::Det.name(), rows.info(), columns.info())?;
         let data = matrices.run(MatrixWork::Det)?.next::<Self::Elem>();
@@ -162,7 +162,7 @@ pub trait LinearSystems: Computable {
         columns: C,
     ) -> Result<SignAndLog<Self, Y>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet.name(), rows.info(), columns.info())?;
         let mut results = matrices.run(MatrixWork::SlogDet)?;
@@ -195,7 +195,7 @@ pub trait LinearSystems: Computable {
         columns: C,
     ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let work = MatrixWork::Solve { transposed: false };
         let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
@@ -227,7 +227,7 @@ pub trait LinearSystems: Computable {
         side: Triangular,
     ) -> Result<Named<Self::Elem, O, Self::Rank>, DimError>
     where
-        Self: AsTensor<Elem: MatrixElement>,
+        Self: Computable<Elem: MatrixElement>,
     {
         let work = MatrixWork::SolveTriangular(side.triangle());
         let matrices = MatrixBatch::square(self, work.name(), rows.info(), columns.info())?;
@@ -235,7 +235,7 @@ pub trait LinearSystems: Computable {
     }
 }
 
-impl<A: Computable> LinearSystems for A {}
+impl<A: AsTensor + ?Sized> LinearSystems for A {}
 
 /// Solves for the right-hand sides. `V` are the dims of `b` and of the batch, `O` the dims of the
 /// result.

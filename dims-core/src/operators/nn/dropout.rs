@@ -10,7 +10,7 @@ use crate::expr::evaluate::evaluate;
 use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
-use crate::tensors::tensor::Computable;
+use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::set::Dims;
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
@@ -19,7 +19,7 @@ use kernels::step::dropout::DropElements;
 use twins::panicking_twin;
 
 /// Sets random elements to zero.
-pub trait Dropout: Computable {
+pub trait Dropout: AsTensor {
     /// Sets each element to 0 with the probability `p`, and multiplies the others by `1 / (1 - p)`.
     /// The result is evaluated.
     ///
@@ -39,7 +39,7 @@ pub trait Dropout: Computable {
     #[panicking_twin("so is a `p` that is not between 0 and 1")]
     fn try_dropout(self, p: f64, seed: impl IntoSeed) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         if !(0.0..=1.0).contains(&p) {
             let what = format!("`dropout` with the probability {p}: it must be between 0 and 1");
@@ -64,4 +64,4 @@ pub trait Dropout: Computable {
     }
 }
 
-impl<A: Computable> Dropout for A {}
+impl<A: AsTensor + ?Sized> Dropout for A {}

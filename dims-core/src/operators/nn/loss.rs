@@ -43,7 +43,7 @@ macro_rules! losses {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn $method<$($target)*>($this, target: Y) -> Loss<ops::$op, Self, Y>
         where
-            Self::Elem: $bound,
+            Self: Computable<Elem: $bound>,
         {
             elementwise(ops::$op, $this, target)
         }
@@ -82,7 +82,7 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 /// let labels = from_vec(Batch.of(2), vec![3, 1]);
 /// assert_eq!(logits.cross_entropy(Class, &labels).mean(Batch).order(()), f64::ln(4.0));
 /// ```
-pub trait Losses: Computable {
+pub trait Losses: AsTensor {
     losses! {
         /// The squared error, `(x - y)^2`.
         mse_loss(self, target) SquaredError [Y: Subset<Self::Elem, Self::Dims>] [Num];
@@ -118,7 +118,7 @@ pub trait Losses: Computable {
         delta: Self::Elem,
     ) -> Result<Loss<ops::Huber<Self::Elem>, Self, Y>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         if delta > Self::Elem::ZERO {
             Ok(elementwise(ops::Huber(delta), self, target))
@@ -141,7 +141,7 @@ pub trait Losses: Computable {
         beta: Self::Elem,
     ) -> Result<Loss<ops::SmoothL1<Self::Elem>, Self, Y>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         if beta >= Self::Elem::ZERO {
             Ok(elementwise(ops::SmoothL1(beta), self, target))
@@ -162,7 +162,7 @@ pub trait Losses: Computable {
         target: I,
     ) -> Result<ClassLoss<TensorOf<Self>, I, X>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         log_softmax(reference::<Self>(&self.borrowed()), classes)?.try_nll_loss(classes, target)
     }
@@ -201,7 +201,7 @@ pub trait Losses: Computable {
         options: CrossEntropy<I::Elem, W>,
     ) -> Result<WeightedLosses<Self::Elem, X, LossRank<Self, I>>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
         C: DimRef + DimsOf<Self::Dims, X>,
         X: Dims,
         I: ClassTargets<X>,
@@ -222,11 +222,11 @@ pub trait Losses: Computable {
         target: I,
     ) -> Result<ClassLoss<Self, I, X>, DimError>
     where
-        Self::Elem: Signed,
+        Self: Computable<Elem: Signed>,
     {
         let taken = Take::by_labels(self, classes, target.into_named().expr)?;
         Ok(Named::from_expr(Unary { op: ops::Neg, a: taken }))
     }
 }
 
-impl<A: Computable> Losses for A {}
+impl<A: AsTensor + ?Sized> Losses for A {}

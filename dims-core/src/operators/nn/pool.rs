@@ -13,7 +13,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::{Named, position};
-use crate::tensors::tensor::Computable;
+use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::brand::DimInfo;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
@@ -44,7 +44,7 @@ use twins::panicking_twin;
 /// ```text
 /// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
 /// ```
-pub trait Pooling: Computable {
+pub trait Pooling: AsTensor {
     /// The greatest element of each window:
     /// `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin(
@@ -57,7 +57,7 @@ pub trait Pooling: Computable {
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Computable<Elem: Ordered>,
     {
         pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
     }
@@ -74,7 +74,7 @@ pub trait Pooling: Computable {
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Analytic,
+        Self: Computable<Elem: Analytic>,
     {
         let (size, tensor) = (size.into(), self.into_named());
         let own = tensor.unified_shape()?;
@@ -105,7 +105,7 @@ pub trait Pooling: Computable {
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Analytic,
+        Self: Computable<Elem: Analytic>,
     {
         let (size, tensor) = (size.into(), self.into_named());
         let own = tensor.unified_shape()?;
@@ -126,7 +126,7 @@ pub trait Pooling: Computable {
         steps: &Window,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Norm)
     }
@@ -141,7 +141,7 @@ pub trait Pooling: Computable {
         sizes: impl IntoPerDim,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Computable<Elem: Real>,
     {
         let mean = |parts| MeanOfParts { parts, element: PhantomData::<Self::Elem> };
         adaptive(self, &dims, &sizes.into(), mean)
@@ -156,14 +156,14 @@ pub trait Pooling: Computable {
         sizes: impl IntoPerDim,
     ) -> Result<TensorOf<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Computable<Elem: Ordered>,
     {
         let max = |parts| MaxOfParts { parts, element: PhantomData::<Self::Elem> };
         adaptive(self, &dims, &sizes.into(), max)
     }
 }
 
-impl<A: Computable> Pooling for A {}
+impl<A: AsTensor + ?Sized> Pooling for A {}
 
 /// The value of the elements in the padding, and whether they count.
 enum Around<T> {
