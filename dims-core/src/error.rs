@@ -166,9 +166,9 @@ pub enum DimError {
         operation: &'static str,
         /// Where it ran.
         origin: Origin,
-        /// The names of the parameters that the operation depends on. Of more than four, only the
-        /// first three are named, and the others counted. Only parameters in a struct, a tuple or a
-        /// list have names.
+        /// The names of the parameters that the operation depends on. If there are more than four,
+        /// the first three are named and the others are counted. Only parameters in a struct, a
+        /// tuple or a list have names.
         parameters: String,
     },
     /// A gradient cannot be taken through an operation unless the program is changed. For example,
@@ -270,7 +270,8 @@ impl fmt::Display for ParametersSuffix<'_> {
     }
 }
 
-/// A position along an axis, counted from its start. Negative positions count from the end.
+/// Converts a position along an axis, which counts from the end if it is negative, to the position
+/// counted from the start.
 pub(crate) fn from_start(position: i128, size: usize) -> i128 {
     if position < 0 { position + size as i128 } else { position }
 }
@@ -281,7 +282,8 @@ fn ends_before_start(start: i128, end: i128, size: usize) -> bool {
     from > to && to >= 0 && from <= size as i128
 }
 
-/// Whether a dim is dynamic and is being recorded at this size.
+/// A function that tells whether the dim with this name is dynamic and is being recorded at this
+/// size.
 #[cfg(feature = "std")]
 pub(crate) type IsRecordedSize = fn(&str, usize) -> bool;
 
@@ -322,8 +324,8 @@ fn is_recorded_size(_: &str, _: usize) -> bool {
     false
 }
 
-/// The end of a message with these dims and sizes. It says which of the sizes is not the user's,
-/// because the dim is dynamic and is being recorded.
+/// The end of a message with these dims and sizes. If one of the sizes is not the user's, but a
+/// size at which a dynamic dim is being recorded, it says so. Otherwise it is empty.
 pub(crate) struct RecordedSizeNote<'d>(pub(crate) &'d [(&'d str, usize)]);
 
 impl fmt::Display for RecordedSizeNote<'_> {

@@ -49,7 +49,8 @@ pub mod laid;
 #[doc(hidden)]
 pub mod macros;
 
-// The layers above do not import these. Only `program` and `training` import others of this group.
+// The layers above do not import the modules below. Of these modules, only `program` and `training`
+// import others.
 pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;

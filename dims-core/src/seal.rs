@@ -13,8 +13,8 @@ pub struct Seal(());
 /// The value that each impl in this crate gives.
 pub(crate) const SEAL: Seal = Seal(());
 
-/// An argument that only this crate can pass: hidden methods of public traits that trust their
-/// other arguments take one, so no other crate can call them.
+/// An argument that only this crate can pass. Hidden methods of public traits take one if they
+/// trust their other arguments, so no other crate can call these methods.
 #[derive(Clone, Copy)]
 pub struct Private(());
 

@@ -11,9 +11,9 @@ use core::panic::Location;
 
 /// Runs a closure written for one example on tensors with the extra dims `dims`.
 ///
-/// The closure gets the tensors with those dims packed into `Rest`. Its result has them again, if
-/// it depends on them. Pass several tensors as a tuple; a tensor with none of the dims and no
-/// `Rest` is passed unchanged.
+/// The closure gets the tensors with those dims packed into `Rest`. If its result depends on those
+/// dims, the result of `batched` has them again. Pass several tensors as a tuple; a tensor with
+/// none of the dims and no `Rest` is passed unchanged.
 ///
 /// ```text
 /// batched(n, (&a, &b), |(a, b)| ..)          for n { .. a and b at n .. }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use twins::panicking_twin;
 
-/// A function that is recorded by its calls: see [`jit`].
+/// A function that is recorded when it is called: see [`jit`].
 pub struct Jit<In, Out, F> {
     f: F,
     /// The maximum number of programs that are kept.

@@ -1,4 +1,6 @@
 //! Programs for any sizes of some dims: [`dynamic`].
+//!
+//! The code of this module calls dynamic dims *open*.
 
 use super::record::ProgramParts;
 use super::result::ResultLayout;
@@ -38,33 +40,36 @@ std::thread_local! {
 /// argument of `spec`: in a list of dims, or in a function that makes the value.
 ///
 /// The function is recorded several times, at sizes of about 500 or more. Each number in its steps
-/// that depends on dynamic sizes must be
+/// that depends on dynamic sizes must have one of these forms:
 ///
-/// * a product of at most three of them, times a whole number; or a sum of two such products. A
-///   whole number can be added to either,
-/// * a product of at most three sums, such as `(2 * h + 1) * (w + 2)`, each of one size and a whole
-///   number. In all but one of them, the size has a factor up to 8, and the number is at most 256,
+/// * a product of at most three of these sizes, times a whole number; or a sum of two such
+///   products. In both cases, a whole number can be added.
+/// * a product of at most three sums, such as `(2 * h + 1) * (w + 2)`. Each sum is of one size and
+///   a whole number. In all sums but one, the size has a factor of at most 8, and the number is at
+///   most 256.
 /// * a fraction such as `1.0 / x.size(Row) as f32`. Its divisor can be a product of sizes. If the
 ///   dividend is 1 or 2, the divisor can also have a form above with a sum, such as `n - 1`. (In
-///   `f32`, such a divisor above about a million at the recorded sizes is refused, or taken for a
-///   product of sizes if rounding hides the difference.)
+///   `f32`, a divisor with a sum is refused if it is above about a million at the recorded sizes.
+///   If rounding hides the difference, it is taken for a product of sizes instead.)
 ///
-/// A number that depends on a size in any other way causes an error, which usually names the step:
-/// for example, the number of windows with a stride of 2, or the sizes of the pieces of `chunk`.
-/// A captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
-/// `f64` elements can depend on sizes. The state of an optimizer in the result cannot have dynamic
-/// dims, so only other dims can be dynamic, such as those of the batch. A branch on a size
+/// A number that depends on a size in any other way, such as the number of windows with a stride of
+/// 2 or the sizes of the pieces of `chunk`, causes an error, which usually names the step. A
+/// captured tensor can have a dynamic size only if all its elements are equal, and only `f32` and
+/// `f64` elements can depend on sizes. If the result contains the state of an optimizer, the dims
+/// of this state cannot be dynamic; other dims can, such as that of the batch. A branch on a size
 /// (`if x.size(Row) > 100`, `x.size(Row).max(3)`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are
-/// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong, such as
-/// fewer rows than columns in `qr`, or fewer rows than a slice reads, or than `shift` or `roll`
-/// moves them by. Positions that a branch or a mask leaves unused must be within the axis, too. Sums
-/// may be rounded differently than in the function itself, which may choose another order for small
-/// sizes. The same goes for products of several fractions, and for fractions with factors other
-/// than integers: a number is taken for such a fraction if it equals the fraction at all recorded
-/// sizes, up to two units in the last place. In `f32`, rounding can hide a summand at these sizes,
-/// as in `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
+/// kept. A size of 0 is an error, and so is a size for which the recorded steps are wrong: for
+/// example, if `qr` gets fewer rows than columns, if a slice reads more rows than there are, or if
+/// `shift` or `roll` moves by more rows than there are. Positions that a branch or a mask leaves
+/// unused must be within the axis, too.
+///
+/// Sums may be rounded differently than in the function itself, which may choose another order for
+/// small sizes. So may products of several fractions, and fractions with factors other than
+/// integers: a number is taken for such a fraction if it equals the fraction at all recorded sizes,
+/// up to two units in the last place. In `f32`, rounding can hide a summand at these sizes, as in
+/// `n.powi(3) - 1.0`: compute such a number in `f64` or with tensors.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -141,7 +146,7 @@ pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     if is_open(size) { recorded_size(key) } else { size }
 }
 
-/// Whether the dim with this size in the argument of `spec` is open (dynamic).
+/// Whether the dim with this size in the argument of `spec` is dynamic.
 pub(super) fn is_open(size: usize) -> bool {
     size == ANY_SIZE
 }
@@ -151,7 +156,7 @@ pub(super) fn round() -> usize {
     ROUND.get()
 }
 
-/// While this exists, a round is the current one.
+/// Makes a round the current one until this value is dropped.
 pub(super) struct InRound {
     before: usize,
     explained: Option<IsRecordedSize>,
@@ -179,7 +184,7 @@ fn is_recorded_size(name: &str, size: usize) -> bool {
     OPEN.with_borrow(|open| open.iter().enumerate().any(is))
 }
 
-/// The maximum number of instances that are kept.
+/// The maximum number of programs for given sizes that are kept.
 const KEPT: usize = 16;
 
 /// A program for any sizes of some dims.
@@ -190,14 +195,13 @@ pub(super) struct OpenProgram {
     instances: Mutex<Vec<(Vec<usize>, Arc<ProgramParts>)>>,
 }
 
-/// The open dims of a program that was recorded for some sizes, and the numbers that depend on
-/// their sizes.
+/// The dynamic dims of a program, and the numbers that depend on their sizes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenDims {
     dims: Vec<OpenDim>,
-    /// The positions that the function reads or needs along axes, at the recorded sizes, without
-    /// those that do not depend on the sizes.
+    /// The ranges of positions that the function reads or needs along axes, at the recorded sizes.
+    /// Ranges that do not depend on the sizes are left out.
     ranges: Vec<ReadRange>,
     numbers: OpenNumbers,
 }
@@ -209,7 +213,7 @@ fn numbers_of(range: &mut ReadRange, visit: &mut dyn FnMut(Numeral<'_>)) {
 }
 
 /// The ranges that differ between the rounds, without duplicates. (The others are within their axes
-/// at all sizes.) All ranges if the rounds do not have equally many.
+/// at all sizes.) If the rounds do not have the same number of ranges, all ranges are returned.
 fn distinct(ranges: [Vec<ReadRange>; ROUNDS]) -> [Vec<ReadRange>; ROUNDS] {
     let count = ranges[0].len();
     if ranges.iter().any(|own| own.len() != count) {
@@ -224,7 +228,7 @@ fn distinct(ranges: [Vec<ReadRange>; ROUNDS]) -> [Vec<ReadRange>; ROUNDS] {
     ranges.each_ref().map(|own| kept.iter().map(|&at| own[at].clone()).collect())
 }
 
-/// An open dim, and the axis of an input that gives its size.
+/// A dynamic dim, and the axis of an input that gives its size.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OpenDim {
@@ -236,7 +240,9 @@ struct OpenDim {
 /// Why recordings at several sizes cannot become one program.
 struct Refused {
     error: DimError,
-    /// Whether constants differ. In a gradient, they may be results of steps of the backward pass.
+    /// Whether the recordings differ outside of their steps, for example in a constant. In a
+    /// gradient, such a constant may be the result of a step of the backward pass. `record_open`
+    /// can then record again, with this step as a part of the program.
     by_constants: bool,
 }
 
@@ -246,7 +252,7 @@ impl From<DimError> for Refused {
     }
 }
 
-/// Records a function whose inputs have these open dims. `record` records it in a round.
+/// Records a function whose inputs have these dynamic dims. `record` records it in a given round.
 pub(super) fn record_open(
     open: Vec<DimKey>,
     record: &mut dyn FnMut(usize) -> Result<ProgramParts, DimError>,
@@ -274,7 +280,8 @@ fn record_rounds(
     let mut first = record(0)?;
     let [(a, ranges_a), (b, ranges_b), (c, ranges_c)] = [record(1)?, record(2)?, record(3)?];
     if first.1.len() != ranges_a.len() {
-        // The first call also noted what runs only once, such as the function of a `LazyLock`.
+        // The first call also noted the ranges of code that runs only once, such as the function of
+        // a `LazyLock`.
         first = record(0)?;
     }
     let (mut parts, ranges) = first;
@@ -436,7 +443,7 @@ fn named(step: &ListedStep) -> String {
     format!("the step `{shown} ..`{at}")
 }
 
-/// The axis of an input that has the size of an open dim in each round.
+/// The axis of an input that has the size of a dynamic dim in each round.
 fn axis_of(
     key: &DimKey,
     signatures: [&InputSignature; ROUNDS],
@@ -466,7 +473,7 @@ impl OpenProgram {
         SavedProgram { open: Some(self.dims.clone()), ..self.saved.clone() }
     }
 
-    /// The program for some sizes of the open dims.
+    /// The program for some sizes of the dynamic dims.
     fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
         let (mut saved, mut ranges) = (self.saved.clone(), self.dims.ranges.clone());
         let mut all = (&mut saved.content, &mut ranges[..]);
@@ -509,7 +516,7 @@ impl OpenProgram {
     }
 
     /// The error for sizes whose program cannot be restored. It says that the steps do not fit the
-    /// sizes. If they do fit, it is `error`, which restoring the program returned.
+    /// sizes. If they do fit, it is `error`, the error of the attempt to restore the program.
     #[cold]
     fn unrestored(&self, saved: &SavedProgram, error: DimError, sizes: &[usize]) -> DimError {
         let SavedProgram { content, listing, .. } = saved;
@@ -525,7 +532,7 @@ impl OpenProgram {
         }
     }
 
-    /// The open dims with these sizes, for messages.
+    /// The dynamic dims with these sizes, for messages.
     fn list(&self, sizes: &[usize]) -> String {
         let names = self.dims.dims.iter().map(|own| own.name.as_str());
         list_sizes(names.zip(sizes.iter().copied()))
@@ -566,8 +573,8 @@ impl OpenProgram {
         Ok(program)
     }
 
-    /// Returns an error if an input has another size for an open dim than the input that gives its
-    /// size.
+    /// Returns an error if an input has another size for a dynamic dim than the input that gives
+    /// the dim its size.
     fn check_others(
         &self,
         signature: &InputSignature,

@@ -27,8 +27,8 @@ use twins::panicking_twin;
 /// A recorded function: see [`record`].
 pub struct Program<In, Out> {
     pub(super) parts: ProgramParts,
-    /// A result. Its tensors own one element each, except for the state of optimizers, which owns
-    /// all its elements.
+    /// A value with the structure and the sizes of a result. Its tensors own one element each,
+    /// except for the state of optimizers, which owns all its elements.
     pub(super) result: Out,
     /// The program for other sizes, if some dims are dynamic.
     pub(super) open: Option<OpenProgram>,
@@ -59,8 +59,8 @@ pub(super) struct ProgramParts {
 ///
 /// Returns an error if a step cannot be run again or does not allow [dynamic](super::dynamic) dims,
 /// if the function captures a tensor of an outer gradient or of an outer recorded function, if it
-/// reads random numbers that [`spec`](super::spec()) did not draw, if programs do not support the
-/// elements of an input, or if memory runs out.
+/// reads random numbers made in a [`spec`](super::spec()), which does not draw them, if programs do
+/// not support the elements of an input, or if memory runs out.
 ///
 /// # Panics
 ///
@@ -255,7 +255,7 @@ fn instance<I: RecordInputs>(
     open.instance(&signature, &parts.layouts).map(Some)
 }
 
-/// Runs a program. `like` is a result.
+/// Runs a program. `like` has the structure of its result. The elements of `like` do not matter.
 fn run<Out: Parameters>(
     like: &Out,
     parts: &ProgramParts,
@@ -353,7 +353,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// text.
     ///
     /// Steps are listed as they were recorded, each with an estimate of the number of its scalar
-    /// operations, and the bytes of its result.
+    /// operations, and with the size of its result in bytes.
     pub fn listing(&self) -> &Listing {
         &self.parts.listing
     }

@@ -48,7 +48,7 @@ pub(super) struct ResultLayout {
     pub(super) origin: Origin,
 }
 
-/// The error for a tensor of a result that was not recorded in this way.
+/// The error for a tensor of a result that does not have the recorded dims or elements.
 #[cold]
 fn unrecorded_result(path: &Path) -> DimError {
     let result = InputPath::new(path).named("result");
@@ -62,7 +62,8 @@ fn sizes_and_strides(axes: [&[Axis]; 2]) -> (SmallVec<[usize; 8]>, SmallVec<[isi
 
 impl ResultLayout {
     /// Whether a tensor with this element type, these dims and this number of axes can have this
-    /// layout: static dims have their sizes, and primes those of their dims.
+    /// layout. Dims with a static size must have that size in the layout, and primes the sizes of
+    /// their dims.
     pub(super) fn has_type(&self, dtype: Option<DType>, keys: &Keys, axes: usize) -> bool {
         let fits = |(key, &size): (&DimKey, &usize)| key.fixed.is_none_or(|fixed| fixed == size);
         self.dtype == dtype
@@ -72,8 +73,8 @@ impl ResultLayout {
             && keys.check_primes(|at| (self.sizes[at], None)).is_ok()
     }
 
-    /// Returns an error if a tensor of a result cannot have this layout. (A walk that someone else
-    /// has written can visit other tensors in a call than while it was recorded.)
+    /// Returns an error if a tensor of a result cannot have this layout. (A user's implementation
+    /// of `Parameters::walk` can visit other tensors in a call than it did in the recording.)
     fn check<T: Element, S: Dims, R: Rank>(&self, path: &Path) -> Result<(), DimError> {
         self.check_type(path, DType::of::<T>(), S::KEYS, S::KEYS.as_slice().len() + R::N)
     }
@@ -193,7 +194,8 @@ impl Walk<1> for ResultMemories {
     }
 }
 
-/// Replaces the tensors of a result, whose elements are zeros, with zeros of these sizes.
+/// Replaces the tensors of a result, whose elements must be zeros, with zeros of the sizes in these
+/// layouts.
 pub(super) struct Zeros<'p>(pub(super) core::slice::Iter<'p, ResultLayout>);
 
 impl Walk<1> for Zeros<'_> {

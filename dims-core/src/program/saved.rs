@@ -87,11 +87,11 @@ struct SavedSetting {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct SavedResult {
     start: usize,
-    /// Like those of an input.
+    /// The names of the dims, as in `SavedInput`.
     dims: Vec<String>,
     sizes: Vec<usize>,
     strides: Vec<isize>,
-    /// Like that of an input.
+    /// The sizes of the axes of an optimizer's state, as in `SavedInput`.
     state: Option<Vec<usize>>,
 }
 
@@ -133,7 +133,7 @@ impl SavedContent {
         }
     }
 
-    /// Whether the results have optimizer state of the same sizes.
+    /// Whether the results have optimizer state of the same sizes as those of `other`.
     pub(super) fn has_states_of(&self, other: &Self) -> bool {
         let states = |own: &Self| own.results.iter().map(|own| own.state.clone()).collect::<Vec<_>>();
         states(self) == states(other)
@@ -253,14 +253,14 @@ fn check_dims(dims: &[String], sizes: &[usize]) -> Result<(), DimError> {
     Ok(())
 }
 
-/// Whether a tensor is one line of elements, as an optimizer's state with axes of the sizes `state`
-/// must be. True for other tensors.
+/// Whether a tensor with these sizes can be an optimizer's state with axes of the sizes `state`,
+/// which must be one line of all its elements. True if `state` is `None`, for other tensors.
 fn is_line_of(state: Option<&[usize]>, sizes: &[usize], dtype: DType) -> bool {
     state.is_none_or(|state| sizes.len() == 1 && volume(state, dtype.bytes()) == Some(sizes[0]))
 }
 
-/// Whether positions along axes, each a size and a stride, are near enough that sums of strides do
-/// not overflow. (Nothing else limits the strides of axes with at most one element.)
+/// Whether all positions are small enough for sums of strides not to overflow. Each axis is given
+/// as a size and a stride. (Nothing else limits the strides of axes with at most one element.)
 fn are_near(start: usize, axes: impl Iterator<Item = (usize, isize)>) -> bool {
     let reach = |(size, stride): (usize, isize)| size.max(1) as i128 * stride.unsigned_abs() as i128;
     axes.map(reach).fold(start as i128, i128::saturating_add) <= FARTHEST as i128
@@ -434,15 +434,16 @@ struct ResultsLike<'s> {
     results: core::slice::Iter<'s, SavedResult>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
-    /// Whether the tensors must have the saved sizes. (Optimizers store the sizes of their state
-    /// separately, and a walk does not change those.)
+    /// Whether the tensors must have the saved sizes. (An optimizer also stores the sizes of its
+    /// state outside of its tensors, and a walk does not change these.)
     sized: bool,
     /// The axes of the next tensor, if it is an optimizer's state.
     line: Option<StateLineAxes>,
 }
 
 impl ResultsLike<'_> {
-    /// The layouts of all results. Returns an error if the value has fewer tensors or settings.
+    /// The layouts of all results. Returns an error if the value has fewer tensors or settings than
+    /// the saved result.
     fn finish(mut self) -> Result<Vec<ResultLayout>, DimError> {
         if self.layouts.next().is_some() || self.settings.next().is_some() {
             return Err(DimError::Shape {
@@ -452,8 +453,8 @@ impl ResultsLike<'_> {
         Ok(self.found)
     }
 
-    /// The layout of the next tensor, which must have this element type (and its name), these dims
-    /// and these axes.
+    /// The layout of the next tensor, which must have this element type, these dims and these axes.
+    /// `name` is the name of the element type, for messages.
     fn next(
         &mut self,
         path: &Path,

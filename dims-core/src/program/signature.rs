@@ -32,7 +32,7 @@ pub(super) struct InputSignature {
     pub(super) settings: Vec<InputSetting>,
 }
 
-/// The dims of the first axes of a tensor.
+/// The dims of a tensor, in order. (Its positional axes come after them.)
 #[derive(Clone, Debug)]
 pub(super) enum RecordedDims {
     Keys(Cow<'static, [DimKey]>),
@@ -109,7 +109,8 @@ impl StateLineAxes {
         &self.sizes
     }
 
-    /// The dims, `None` for positional axes and in a restored program, and the sizes.
+    /// The dim and the size of each axis. The dim is `None` for positional axes, and for all axes
+    /// in a restored program.
     pub(super) fn axes(&self) -> impl Iterator<Item = (Option<DimKey>, usize)> + Clone {
         let dims = self.dims.keys().iter().copied().map(Some).chain(core::iter::repeat(None));
         dims.zip(self.sizes.iter().copied())
@@ -326,8 +327,7 @@ struct SettingText {
 }
 
 impl SettingText {
-    /// Whether the text of `other` is the same but for signs of zeros, and at least one of these
-    /// differs.
+    /// Whether the text of `other` differs from this text, but only in signs of zeros.
     fn differs_in_signs(&self, other: &dyn Debug) -> bool {
         self.has_zero && TextMatch::of(&self.text, other) == TextMatch::OtherSigns
     }
@@ -350,7 +350,7 @@ fn has_zero(text: &str) -> bool {
 #[derive(PartialEq)]
 enum TextMatch {
     Same,
-    /// They are the same but for signs of zeros.
+    /// They differ only in signs of zeros.
     OtherSigns,
     Other,
 }
@@ -367,7 +367,7 @@ impl TextMatch {
     }
 }
 
-/// Compares text that is written here with the rest of another text.
+/// A writer that compares the text written to it with another text, of which `rest` is left.
 struct ComparedText<'t> {
     rest: &'t str,
     /// Whether the sign of a zero differs.
@@ -492,7 +492,8 @@ impl<'p> GivenInputs<'p> {
                     true => "the program has one input, which is not a tuple".into(),
                     false => format!("`{}` was recorded at this position", expected.path),
                 };
-                // An optimizer's state is there in the call or in the program, but not in both.
+                // At this position, either the call or the program has an optimizer's state, but
+                // not both.
                 let prepare = match is_line != expected.line.is_some() {
                     true => "; a new optimizer has no moments: `optimizer.prepare(&parameters)` makes them",
                     false => "",

@@ -22,10 +22,11 @@ pub struct Spec<P> {
 /// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function
 /// that makes the value, such as the parameters of a network.
 ///
-/// Operators that depend on the inputs are not computed while the function is recorded; only the
-/// functions of your own operations are called, with zeros. Memory is reserved, but its pages are
-/// not touched, so you can record a model whose parameters do not fit into memory. (Some systems
-/// refuse to reserve more memory for one tensor than the machine has, as Linux does by default.)
+/// Operators that depend on the inputs are not computed while the function is recorded. Only the
+/// functions of user-defined operations are called, with zeros. Memory is reserved, but its pages
+/// are not touched, so you can record a model whose parameters do not fit into memory. (Some
+/// systems, such as Linux by default, refuse to reserve more memory for one tensor than the machine
+/// has.)
 ///
 /// Random numbers, from [`randn`](crate::creation::random::randn()) or
 /// [`init`](crate::creation::init), are not drawn. The recorded function gets a reference to the

@@ -32,7 +32,8 @@ pub struct SizeOfLocalDim {
 }
 
 impl SizeOfLocalDim {
-    /// Whether the dim has no size yet. A given size can have the value of [`UNSIZED`].
+    /// Whether the dim has no size yet. A given size can also have the value [`UNSIZED`], but it
+    /// has an origin.
     #[inline]
     fn is_open(&self) -> bool {
         self.size == UNSIZED && self.origin.is_none()
@@ -113,7 +114,7 @@ impl DimInfo<'_> {
         Ok(())
     }
 
-    /// The dim's key in a set that lists the dim itself.
+    /// The dim's key in a set that names the dim itself. (It is not behind a `Rest`.)
     #[cfg_attr(not(unoptimized), inline(always))]
     pub const fn key(&self) -> DimKey {
         DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }

@@ -372,7 +372,8 @@ type IsChannel<R> = <(R, ()) as Satisfies<Refines<EveryChannel>>>::Holds;
 
 type ChannelsBoth<P, R> = <<P as Satisfies<Refines<EveryChannel>>>::Holds as Bool>::And<IsChannel<R>>;
 
-/// [`Means`] at run time: `there` and `here` are [names of roles](Role::NAMES).
+/// [`Means`] at run time. `there` and `here` are the [names of the roles](Role::NAMES) of an axis
+/// in a file and of the dim that it is read as.
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
     const CHANNELS: [&str; 3] = ["DATA_CHANNEL", "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL"];

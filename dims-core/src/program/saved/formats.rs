@@ -105,7 +105,7 @@ impl<'de, In: RecordInputs, Out: Parameters + Deserialize<'de>> Deserialize<'de>
     }
 }
 
-/// Tensors of a result with as few elements as their types allow.
+/// Replaces the tensors of a result with tensors that have as few elements as their types allow.
 struct WithoutElements;
 
 impl Walk<1> for WithoutElements {

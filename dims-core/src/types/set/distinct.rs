@@ -1,7 +1,8 @@
 //! Sorting dims and finding dims that are named twice.
 //!
-//! Sorting itself finds a dim that is named twice. A separate search would compare more dims, but
-//! rustc may know that `A: Before<B>`, and not how `B` compares with `A`.
+//! Sorting itself finds a dim that is named twice. A separate search would compare more pairs of
+//! dims, and rustc does not know the order of every pair: it may know that `A: Before<B>`, but not
+//! how `B` compares with `A`.
 
 use super::list::List;
 use super::union::Merge;
