@@ -283,7 +283,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
 #[test]
 fn a_cache_of_keys_and_values_is_filled_in_place() {
     let _alone = alone();
-    use typed_dims::nn::attention::KeyValues;
+    use typed_dims::nn::KeyValues;
 
     dims! {
         struct Head = 4;
@@ -310,7 +310,7 @@ fn a_cache_of_keys_and_values_is_filled_in_place() {
 fn a_call_allocates_no_state() {
     let _alone = alone();
     use typed_dims::grad::loss_and_grad;
-    use typed_dims::nn::linear::Linear;
+    use typed_dims::nn::Linear;
     use typed_dims::optim::AdamW;
     use typed_dims::program::jit;
 

@@ -7,9 +7,7 @@ mod seeds;
 mod splitmix;
 
 use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad, value_and_grad};
-use typed_dims::nn::embedding::Embedding;
-use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::{Embedding, LayerNorm, Linear};
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{Program, record};

@@ -261,7 +261,7 @@ fn attention_with_dropout_in_half_precision() {
 #[test]
 fn means_of_losses_in_half_precision() {
     use half::f16;
-    use typed_dims::nn::loss::CrossEntropy;
+    use typed_dims::nn::CrossEntropy;
     let logits = zeros::<f16, _>((Left.of(65_536), Right.of(4)));
     let losses = logits.cross_entropy_with(Right, &zeros::<usize, _>(Left.of(65_536)), CrossEntropy::new());
     assert_eq!(losses.mean(Left).order(()), losses.each().view().order(Left)[0]);
@@ -279,8 +279,7 @@ fn means_of_losses_in_half_precision() {
 #[test]
 fn layers_normalize_constants_in_half_precision() {
     use half::f16;
-    use typed_dims::nn::bias::NoBias;
-    use typed_dims::nn::norm::{BatchNorm, GroupNorm, LayerNorm, RmsNorm};
+    use typed_dims::nn::{BatchNorm, GroupNorm, LayerNorm, NoBias, RmsNorm};
     const EPSILON: f64 = 1e-12;
     let x: Tensor<f16, (Left, Right, Whole)> = zeros((Left.of(2), Right.of(4), Whole.of(3)));
     let size = Right.of(4);

@@ -44,7 +44,7 @@ use typed_dims_core::operators::nn::checks::check_distinct;
 /// (A. Vaswani and others, 2017, "Attention is all you need"; J. Ainslie and others, 2023, "GQA".)
 ///
 /// ```
-/// use typed_dims::nn::attention::MultiHeadAttention;
+/// use typed_dims::nn::MultiHeadAttention;
 /// use typed_dims::prelude::*;
 ///
 /// dims! {
@@ -159,7 +159,7 @@ where
     /// as a tensor, and cannot be loaded into a layer without dropout.
     ///
     /// ```
-    /// # use typed_dims::nn::attention::MultiHeadAttention;
+    /// # use typed_dims::nn::MultiHeadAttention;
     /// # use typed_dims::prelude::*;
     /// # dims! { struct Token; struct Key; struct Width; struct Head; struct Feat; }
     /// # let heads = (Head.of(2), Feat.of(4));
@@ -276,7 +276,7 @@ where
 /// While there is some, appending a token writes only the key and the value of this token.
 ///
 /// ```
-/// use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
+/// use typed_dims::nn::{KeyValues, MultiHeadAttention};
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Token; struct Key; struct Width; struct Head; struct Feat; }

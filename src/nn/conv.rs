@@ -23,7 +23,7 @@ pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
 /// the stride, the padding and the dilation to [`apply`](Conv::apply).
 ///
 /// ```
-/// use typed_dims::nn::conv::Conv;
+/// use typed_dims::nn::Conv;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Channel; struct Made; struct Row; struct Column; struct Kh = 3; struct Kw = 3; }
@@ -177,7 +177,7 @@ where
 /// [`apply`](ConvTranspose::apply), as for [`Conv`].
 ///
 /// ```
-/// use typed_dims::nn::conv::ConvTranspose;
+/// use typed_dims::nn::ConvTranspose;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Channel; struct Made; struct Row; struct Column; struct Kh = 2; struct Kw = 2; }

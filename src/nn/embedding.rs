@@ -12,7 +12,7 @@ use typed_dims_core::operators::nn::checks::check_distinct;
 /// `y[.., D] = weight[ids[..], D]`.
 ///
 /// ```
-/// use typed_dims::nn::embedding::Embedding;
+/// use typed_dims::nn::Embedding;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Token; struct Word; struct Width; }
@@ -65,7 +65,7 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     ///
     /// ```
     /// use typed_dims::grad::grad;
-    /// use typed_dims::nn::embedding::Embedding;
+    /// use typed_dims::nn::Embedding;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Token; struct Word; struct Width; }

@@ -13,7 +13,7 @@ use typed_dims_core::operators::nn::checks::check_distinct;
 /// (N. Shazeer, 2020, "GLU variants improve Transformer".)
 ///
 /// ```
-/// use typed_dims::nn::glu::SwiGlu;
+/// use typed_dims::nn::SwiGlu;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Width; struct Inner; }

@@ -6,26 +6,25 @@
 //! The constructor of a layer takes dims with sizes, and a seed if the weights are random. The
 //! method `apply` applies the layer; `MultiHeadAttention` has `among` and `to` instead. Layers
 //! implement [`Parameters`](crate::grad::Parameters). Layers with weights also implement `Load`,
-//! with the usual parameter names of PyTorch models (feature `safetensors`).
-//! [`SwiGlu`](glu::SwiGlu) uses only the public interface, so you can copy its code as the start of
-//! your own layer.
+//! with the usual parameter names of PyTorch models (feature `safetensors`). [`SwiGlu`] uses only
+//! the public interface, so you can copy its code as the start of your own layer.
 //!
 //! The last type parameter of `LayerNorm`, `GroupNorm`, `Conv`, `ConvTranspose` and
 //! `MultiHeadAttention` states whether the layer has a bias. The layer has one unless this
-//! parameter is [`NoBias`](bias::NoBias). For example, `LayerNorm::without_bias` creates a
-//! `LayerNorm<(Width,), f32, NoBias>`. (A `Linear` without a bias is a
-//! [`Projection`](linear::Projection).)
+//! parameter is [`NoBias`]. For example, `LayerNorm::without_bias` creates a
+//! `LayerNorm<(Width,), f32, NoBias>`. (A `Linear` without a bias is a [`Projection`].)
 //!
 //! | layer | |
 //! |---|---|
-//! | [`Linear`](linear::Linear), [`Projection`](linear::Projection) | a linear map with a bias, and one without |
-//! | [`Embedding`](embedding::Embedding) | a table with a row for each index |
-//! | [`LayerNorm`](norm::LayerNorm), [`RmsNorm`](norm::RmsNorm), [`GroupNorm`](norm::GroupNorm), [`BatchNorm`](norm::BatchNorm) | normalization, with learnt scales |
-//! | [`Conv`](conv::Conv), [`ConvTranspose`](conv::ConvTranspose) | a convolution along any number of dims, and its transpose |
-//! | [`MultiHeadAttention`](attention::MultiHeadAttention) | attention between tokens, with a cache of keys and values |
-//! | [`Rope`](rope::Rope) | positions as rotations of queries and keys |
-//! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
-//! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks; [`recurrent`] also has stacks of them and networks in both directions |
+//! | [`Linear`], [`Projection`] | a linear map with a bias, and one without |
+//! | [`Embedding`] | a table with a row for each index |
+//! | [`LayerNorm`], [`RmsNorm`], [`GroupNorm`], [`BatchNorm`] | normalization, with learnt scales |
+//! | [`Conv`], [`ConvTranspose`] | a convolution along any number of dims, and its transpose |
+//! | [`MultiHeadAttention`] | attention between tokens, with a cache of keys and values |
+//! | [`Rope`] | positions as rotations of queries and keys |
+//! | [`SwiGlu`] | a gated feed-forward network |
+//! | [`Lstm`], [`Gru`] | recurrent networks |
+//! | [`BiLstm`], [`BiGru`], [`LstmStack`], [`GruStack`], [`BiLstmStack`], [`BiGruStack`] | in both directions, in several layers, and both |
 
 // rustc quotes the line of the bound that a mistake breaks. So the bounds that users are likely to
 // break are on the line of the method's name.
@@ -41,6 +40,17 @@ pub mod glu;
 pub mod norm;
 pub mod recurrent;
 pub mod rope;
+
+pub use attention::{KeyValues, MultiHeadAttention};
+pub use bias::NoBias;
+pub use conv::{Conv, ConvTranspose};
+pub use embedding::Embedding;
+pub use glu::SwiGlu;
+pub use linear::{Linear, Projection};
+pub use loss::CrossEntropy;
+pub use norm::{BatchNorm, GroupNorm, LayerNorm, NormMode, RmsNorm};
+pub use recurrent::{BiGru, BiGruStack, BiLstm, BiLstmStack, Gru, GruStack, Lstm, LstmStack};
+pub use rope::Rope;
 
 use crate::types::dim::DimList;
 use crate::types::scalar::Real;

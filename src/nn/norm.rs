@@ -20,7 +20,7 @@ const EPSILON: f64 = 1e-5;
 /// (J. L. Ba, J. R. Kiros, G. E. Hinton, 2016, "Layer normalization".)
 ///
 /// ```
-/// use typed_dims::nn::norm::LayerNorm;
+/// use typed_dims::nn::LayerNorm;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Width; }
@@ -72,7 +72,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     /// positive number is not rounded to 0.
     ///
     /// ```
-    /// use typed_dims::nn::norm::LayerNorm;
+    /// use typed_dims::nn::LayerNorm;
     /// # use typed_dims::prelude::*;
     /// # dims! { struct Width; }
     /// let norm = LayerNorm::<(Width,)>::new(Width.of(8)).with_epsilon(1e-12);
@@ -103,7 +103,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
 /// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
 ///
 /// ```
-/// use typed_dims::nn::norm::RmsNorm;
+/// use typed_dims::nn::RmsNorm;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Width; }
@@ -192,7 +192,7 @@ impl<C: Dims, T> NormMode<C, T> {
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad_with;
-/// use typed_dims::nn::norm::BatchNorm;
+/// use typed_dims::nn::BatchNorm;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Channel; struct Row; }
@@ -315,7 +315,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     /// [`apply`](BatchNorm::apply), depending on `mode`.
     ///
     /// ```
-    /// use typed_dims::nn::norm::{BatchNorm, NormMode};
+    /// use typed_dims::nn::{BatchNorm, NormMode};
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Batch; struct Channel; }
@@ -374,7 +374,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
 /// normalization.)
 ///
 /// ```
-/// use typed_dims::nn::norm::GroupNorm;
+/// use typed_dims::nn::GroupNorm;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Channel; struct Row; struct Column; }

@@ -54,7 +54,7 @@ pub type GruState<S, T = f32> = Named<T, S>;
 /// order.)
 ///
 /// ```
-/// use typed_dims::nn::recurrent::Lstm;
+/// use typed_dims::nn::Lstm;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; }
@@ -220,7 +220,7 @@ where
 /// are in PyTorch's order.)
 ///
 /// ```
-/// use typed_dims::nn::recurrent::Gru;
+/// use typed_dims::nn::Gru;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; }

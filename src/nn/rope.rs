@@ -24,7 +24,7 @@ use typed_dims_core::operators::nn::checks::check_sizes;
 /// [`interleaved`](Rope::interleaved) pairs neighbours.)
 ///
 /// ```
-/// use typed_dims::nn::rope::Rope;
+/// use typed_dims::nn::Rope;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Token; struct Head; struct Feat; }
@@ -84,7 +84,7 @@ where
     /// and Llama's weights as published by Meta.
     ///
     /// ```
-    /// use typed_dims::nn::rope::Rope;
+    /// use typed_dims::nn::Rope;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Token; struct Feat; }

@@ -261,7 +261,7 @@ fn elements_and_static_sizes_are_compared() {
 
 #[test]
 fn linear_maps_of_the_library_are_fields() {
-    use typed_dims::nn::linear::Linear;
+    use typed_dims::nn::Linear;
 
     #[derive(Load)]
     struct Heads {
@@ -359,7 +359,7 @@ fn half_precisions_are_converted() {
 
 #[test]
 fn what_is_loaded_can_be_learned() {
-    use typed_dims::nn::linear::Linear as Map;
+    use typed_dims::nn::Linear as Map;
 
     /// A layer that contains layers of the same type.
     #[derive(Load, Parameters)]
@@ -405,7 +405,7 @@ fn what_is_loaded_can_be_learned() {
 /// Files saved by this library store the names of dims, so fields may list the dims in any order.
 #[test]
 fn axes_with_names_can_be_in_any_order() {
-    use typed_dims::nn::linear::Linear as Map;
+    use typed_dims::nn::Linear as Map;
 
     #[derive(Load)]
     struct Arrays<'w> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use typed_dims::creation::create::SizedDims;
 use typed_dims::grad::{hessian, hessian_primed, hvp, jacobian, jvp, try_hessian_primed, try_jacobian};
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 
 dims! { struct Example; struct In; struct Out; }

@@ -357,10 +357,8 @@ fn linear_maps() {
         let bias = noise(&zeros::<f64, _>(L.of(2)), 3);
         let all: (X, Weights, Tensor<f64, (L,)>) = (x, weight, bias);
         let f = |(x, weight, bias): &(X, Weights, Tensor<f64, (L,)>)| {
-            let map = typed_dims::nn::linear::Linear::<(K,), (L,), f64> {
-                weight: weight.clone(),
-                bias: bias.clone(),
-            };
+            let map =
+                typed_dims::nn::Linear::<(K,), (L,), f64> { weight: weight.clone(), bias: bias.clone() };
             map.apply(x)
         };
         check(f, &all);

@@ -17,14 +17,9 @@ use ndarray::Dimension;
 use safetensors::{Dtype, serialize, tensor::TensorView as Array};
 use serde_json::Value;
 use typed_dims::file::safetensors::SafetensorsReader;
-use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
-use typed_dims::nn::conv::Conv;
-use typed_dims::nn::embedding::Embedding;
-use typed_dims::nn::glu::SwiGlu;
-use typed_dims::nn::linear::{Linear, Projection};
 use typed_dims::nn::norm::{BatchNorm, ChannelMoments, LayerNorm, RmsNorm};
 use typed_dims::nn::recurrent::{Gru, Lstm, LstmState};
-use typed_dims::nn::rope::Rope;
+use typed_dims::nn::{Conv, Embedding, KeyValues, Linear, MultiHeadAttention, Projection, Rope, SwiGlu};
 use typed_dims::prelude::*;
 
 dims! {

@@ -4,8 +4,7 @@
 use ndarray::Array2;
 use typed_dims::file::Stored;
 use typed_dims::grad::{grad, value_and_grad};
-use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::RmsNorm;
+use typed_dims::nn::{Linear, RmsNorm};
 use typed_dims::prelude::*;
 use typed_dims::types::brand::Brand;
 use typed_dims::types::role::Undenoted;

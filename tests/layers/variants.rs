@@ -2,9 +2,7 @@
 
 use super::*;
 use typed_dims::grad::grad;
-use typed_dims::nn::bias::NoBias;
-use typed_dims::nn::conv::ConvTranspose;
-use typed_dims::nn::norm::{GroupNorm, NormMode};
+use typed_dims::nn::{ConvTranspose, GroupNorm, NoBias, NormMode};
 use typed_dims::operators::attention::Attend;
 use typed_dims::program::record;
 

@@ -150,7 +150,7 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\n{count} entries for operators, with their names in PyTorch, JAX and NumPy. Search for the name that you know. The methods are in the prelude, and so are the functions, unless their section names another module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn::loss`. `permutation` and `batches`, which return indices in random order, are in `typed_dims::creation::random`.\n\n\
+        "# Operators\n\n{count} entries for operators, with their names in PyTorch, JAX and NumPy. Search for the name that you know. The methods are in the prelude, and so are the functions, unless their section names another module. Of the types in the calls, `Triangular` is in `typed_dims::operators::linalg::systems`, `Interpolation` in `typed_dims::operators::interpolate`, and `CrossEntropy` in `typed_dims::nn`. `permutation` and `batches`, which return indices in random order, are in `typed_dims::creation::random`.\n\n\
          | column | meaning |\n|---|---|\n\
          | dims | the dims of the arguments, and after the arrow the dims of the result. (For some operators, mostly those that return several tensors, these are the dims of a tensor that the tests compute from the results.) Unless the next column says *all*, arguments can have extra dims, over which the operator loops |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed |\n\

@@ -65,7 +65,7 @@ mod elements {
 mod classes {
     use super::{Axis, B, I, Inner, J, Outer, V, build};
     use ndarray::Array2;
-    use typed_dims::nn::loss::CrossEntropy;
+    use typed_dims::nn::CrossEntropy;
     use typed_dims::prelude::*;
 
     crate::operators! {

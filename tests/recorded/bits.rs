@@ -5,7 +5,7 @@ pub mod support;
 
 use support::assert_same;
 use typed_dims::grad::{grad, hvp, jvp, loss_and_grad, loss_and_grad_with};
-use typed_dims::nn::norm::BatchNorm;
+use typed_dims::nn::BatchNorm;
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 

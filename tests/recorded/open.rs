@@ -5,7 +5,7 @@ use crate::reloaded;
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::{grad, loss_and_grad, vjp};
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::{dynamic, record, spec};

@@ -2,7 +2,7 @@
 
 use crate::reload::reloaded;
 use typed_dims::grad::loss_and_grad;
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::operators::custom::Derivative;
 use typed_dims::optim::{Adam, AdamW, Optimizer, Schedule, clip_by_global_norm};
 use typed_dims::prelude::*;

@@ -3,9 +3,7 @@
 use typed_dims::fallible::try_concat;
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::init::orthogonal;
-use typed_dims::nn::embedding::Embedding;
-use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::{Embedding, LayerNorm, Linear};
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record, spec};

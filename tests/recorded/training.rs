@@ -2,8 +2,7 @@
 //! running statistics. State is both an input and a result.
 
 use typed_dims::grad::{grad, loss_and_grad};
-use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::{BatchNorm, LayerNorm};
+use typed_dims::nn::{BatchNorm, LayerNorm, Linear};
 use typed_dims::optim::{
     Accumulator, Adafactor, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp,
     Schedule, Sgd, clip_by_global_norm, clip_by_value, global_norm,

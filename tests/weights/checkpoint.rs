@@ -911,7 +911,7 @@ struct Layer16 {
 /// Running moments are not learned, but they are part of the model.
 #[test]
 fn state_is_saved() {
-    use typed_dims::nn::norm::BatchNorm;
+    use typed_dims::nn::BatchNorm;
 
     #[derive(Parameters, Clone)]
     struct Model {

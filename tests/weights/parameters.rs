@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 use typed_dims::grad::parameters::{Mismatch, Path, Segment, Walk, is_learned};
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 use typed_dims::types::rank::Rank;
 use typed_dims::types::scalar::Element;

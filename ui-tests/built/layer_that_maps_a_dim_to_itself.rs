@@ -1,5 +1,5 @@
 //~ words: dimension `Width` is named twice in `Linear` | name another dim | layer_that_maps_a_dim_to_itself.rs
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 
 dims! { pub struct Batch; pub struct Width; }

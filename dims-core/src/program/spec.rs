@@ -33,7 +33,7 @@ pub struct Spec<P> {
 /// value.
 ///
 /// ```
-/// use typed_dims::nn::linear::Linear;
+/// use typed_dims::nn::Linear;
 /// use typed_dims::prelude::*;
 /// use typed_dims::program::{record, spec};
 ///

@@ -6,12 +6,7 @@
 //! layer shares the embedding's weights).
 
 use typed_dims::grad::loss_and_grad;
-use typed_dims::nn::attention::KeyValues;
-use typed_dims::nn::embedding::Embedding;
-use typed_dims::nn::glu::SwiGlu;
-use typed_dims::nn::linear::Projection;
-use typed_dims::nn::norm::RmsNorm;
-use typed_dims::nn::rope::Rope;
+use typed_dims::nn::{Embedding, KeyValues, Projection, RmsNorm, Rope, SwiGlu};
 use typed_dims::prelude::*;
 
 dims! {

@@ -4,8 +4,7 @@
 //! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019,
 //! "Sentence-BERT".
 
-use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::{LayerNorm, Linear};
 use typed_dims::operators::attention::Attend;
 use typed_dims::prelude::*;
 

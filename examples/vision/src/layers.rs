@@ -2,9 +2,8 @@
 
 use digits::Example;
 use typed_dims::init::he_normal;
-use typed_dims::nn::bias::NoBias;
-use typed_dims::nn::conv::Conv;
 use typed_dims::nn::norm::{BatchNorm, ChannelMoments, NormMode};
+use typed_dims::nn::{Conv, NoBias};
 use typed_dims::prelude::*;
 
 dims! {

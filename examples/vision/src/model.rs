@@ -4,7 +4,7 @@ use crate::layers::{Channel, Column, Maps, Mode, NormalConv, Row};
 use digits::{Class, Example, Labels};
 use typed_dims::creation::random::split;
 use typed_dims::grad::loss_and_grad_with;
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 
 /// `y = relu(x + second(relu(first(x))))`

@@ -1,5 +1,5 @@
 //~ words: mismatched types | Rest<
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 
 dims! { pub struct In; pub struct Out; }

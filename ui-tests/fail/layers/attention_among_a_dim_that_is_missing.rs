@@ -1,5 +1,5 @@
 //~ words: `Source` | not bound
-use typed_dims::nn::attention::MultiHeadAttention;
+use typed_dims::nn::MultiHeadAttention;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `Width` | not bound | (Batch, Token)
-use typed_dims::nn::attention::MultiHeadAttention;
+use typed_dims::nn::MultiHeadAttention;
 use typed_dims::prelude::*;
 
 dims! {

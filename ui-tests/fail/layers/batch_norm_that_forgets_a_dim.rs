@@ -1,5 +1,5 @@
 //~ words: `(Channel,)` | (Channel, Row)
-use typed_dims::nn::norm::BatchNorm;
+use typed_dims::nn::BatchNorm;
 use typed_dims::prelude::*;
 
 dims! {

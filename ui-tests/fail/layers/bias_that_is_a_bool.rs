@@ -1,5 +1,5 @@
 //~ words: `bool` does not say whether a layer has a bias | expected `NoBias`
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::LayerNorm;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `(Batch, Head, Key, Feat)` are not in order of declaration | `(Batch, Key, Head, Feat)`
-use typed_dims::nn::attention::KeyValues;
+use typed_dims::nn::KeyValues;
 use typed_dims::prelude::*;
 
 dims! {

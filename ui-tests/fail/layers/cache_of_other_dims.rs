@@ -1,5 +1,5 @@
 //~ words: (Batch, Key, Feat) | (Batch, Token, Feat)
-use typed_dims::nn::attention::KeyValues;
+use typed_dims::nn::KeyValues;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: does not have a weight for each class
-use typed_dims::nn::loss::CrossEntropy;
+use typed_dims::nn::CrossEntropy;
 use typed_dims::prelude::*;
 
 dims! { pub struct Batch; pub struct Class; }

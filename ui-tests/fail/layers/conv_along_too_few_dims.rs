@@ -1,5 +1,5 @@
 //~ words: a window needs one dim for each dim
-use typed_dims::nn::conv::Conv;
+use typed_dims::nn::Conv;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: cannot be united | needs a comma
-use typed_dims::nn::conv::Conv;
+use typed_dims::nn::Conv;
 use typed_dims::prelude::*;
 
 dims! {

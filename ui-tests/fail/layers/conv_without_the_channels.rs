@@ -1,5 +1,5 @@
 //~ words: `Channel` | not bound | (Batch, Row, Column)
-use typed_dims::nn::conv::Conv;
+use typed_dims::nn::Conv;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: (Batch, Width) | (Batch, Word)
-use typed_dims::nn::embedding::Embedding;
+use typed_dims::nn::Embedding;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `Hidden` is named twice
-use typed_dims::nn::recurrent::Gru;
+use typed_dims::nn::Gru;
 use typed_dims::prelude::*;
 
 dims! {

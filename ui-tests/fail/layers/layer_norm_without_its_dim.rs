@@ -1,5 +1,5 @@
 //~ words: `Width` | not bound | (Batch, Token)
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::LayerNorm;
 use typed_dims::prelude::*;
 
 dims! {

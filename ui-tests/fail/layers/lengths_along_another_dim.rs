@@ -1,5 +1,5 @@
 //~ words: `K` | not bound | (Batch, Hidden)
-use typed_dims::nn::recurrent::Lstm;
+use typed_dims::nn::Lstm;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `Width` | no size
-use typed_dims::nn::linear::Linear;
+use typed_dims::nn::Linear;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `Input` | already bound
-use typed_dims::nn::recurrent::Lstm;
+use typed_dims::nn::Lstm;
 use typed_dims::prelude::*;
 
 dims! {

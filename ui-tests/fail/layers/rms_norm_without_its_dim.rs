@@ -1,5 +1,5 @@
 //~ words: `Width` | not bound | (Batch, Token)
-use typed_dims::nn::norm::RmsNorm;
+use typed_dims::nn::RmsNorm;
 use typed_dims::prelude::*;
 
 dims! {

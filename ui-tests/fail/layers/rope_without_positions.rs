@@ -1,5 +1,5 @@
 //~ words: `Token` | not bound | (Batch, Feat)
-use typed_dims::nn::rope::Rope;
+use typed_dims::nn::Rope;
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,5 +1,5 @@
 //~ words: `Width` | not bound | (Batch, Token)
-use typed_dims::nn::glu::SwiGlu;
+use typed_dims::nn::SwiGlu;
 use typed_dims::prelude::*;
 
 dims! {

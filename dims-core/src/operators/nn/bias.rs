@@ -3,8 +3,7 @@
 /// Takes the place of the bias in a layer without a bias.
 ///
 /// ```
-/// use typed_dims::nn::bias::NoBias;
-/// use typed_dims::nn::norm::LayerNorm;
+/// use typed_dims::nn::{LayerNorm, NoBias};
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Width; }

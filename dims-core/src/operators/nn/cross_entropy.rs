@@ -23,7 +23,7 @@ use twins::panicking_twin;
 /// type of the targets.
 ///
 /// ```
-/// use typed_dims::nn::loss::CrossEntropy;
+/// use typed_dims::nn::CrossEntropy;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Token; struct Class; }

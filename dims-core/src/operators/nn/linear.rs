@@ -79,7 +79,7 @@ where
     /// bias of zeros. The fan-in is the product of the sizes of `inputs`.
     ///
     /// ```
-    /// use typed_dims::nn::linear::Linear;
+    /// use typed_dims::nn::Linear;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Batch; struct Width; struct Head; struct Feat; }
@@ -166,7 +166,7 @@ where
     /// fan-in is the product of the sizes of `inputs`.
     ///
     /// ```
-    /// use typed_dims::nn::linear::Projection;
+    /// use typed_dims::nn::Projection;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Batch; struct Width; struct Inner; }

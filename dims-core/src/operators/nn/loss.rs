@@ -178,7 +178,7 @@ pub trait Losses: AsTensor {
     /// ignored, as `torch.nn.functional.cross_entropy` does.
     ///
     /// ```
-    /// use typed_dims::nn::loss::CrossEntropy;
+    /// use typed_dims::nn::CrossEntropy;
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Token; struct Class; }

@@ -329,7 +329,7 @@ pub trait Optimizer<P: Parameters> {
     /// Disables weight decay for the parameters for which `is_member` returns `true`.
     ///
     /// ```
-    /// use typed_dims::nn::linear::Linear;
+    /// use typed_dims::nn::Linear;
     /// use typed_dims::optim::AdamW;
     /// use typed_dims::prelude::*;
     ///
