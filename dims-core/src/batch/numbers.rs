@@ -234,8 +234,9 @@ macro_rules! numbers {
 
 #[cold]
 fn grow<T>(results: &mut Vec<T>) -> Result<(), DimError> {
-    let too_large = |_| DimError::TooLarge { dims: "the results of a function of numbers".into() };
-    results.try_reserve(results.len().max(64)).map_err(too_large)
+    let len = results.len();
+    let too_large = |_| DimError::TooLarge { dims: alloc::format!("more than {len} elements") };
+    results.try_reserve(len.max(64)).map_err(too_large)
 }
 
 numbers!(

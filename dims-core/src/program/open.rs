@@ -371,7 +371,7 @@ fn opened(
     let mut finder = OpenFinder::new(sizes);
     if !finder.add(content.each_mut(), SavedContent::sizes) {
         let what = format!(
-            "the sizes of the inputs or results of the recorded function depend on the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products, as with windows with a stride of 2 or the pieces of `chunk`: record for one size",
+            "the sizes of the inputs or results of the recorded function depend on the size of {}, but are neither products of at most three sizes (or of sums such as `h + 2`), nor sums of two products (examples are windows with a stride of 2 and the pieces of `chunk`): record for one size",
             names()
         );
         return Err(DimError::Shape { what }.into());
@@ -385,7 +385,7 @@ fn opened(
                 names()
             ),
             Some(step) => format!(
-                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes (such as 1 divided by one of these), as with windows with a stride of 2 or in the gradient of `quantile`: compute it with tensors, as `mean` does, or record for one size",
+                "a number of {} depends on the size of {}, but is neither a product of at most three sizes (or of sums such as `h + 2`), nor a sum of two products, nor a fraction of sizes, such as 1 divided by one of these (examples are windows with a stride of 2 and the gradient of `quantile`): compute it with tensors, as `mean` does, or record for one size",
                 named(step),
                 names()
             ),

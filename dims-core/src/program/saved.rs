@@ -181,7 +181,7 @@ impl SavedContent {
     pub(super) fn signature(&self) -> Result<InputSignature, DimError> {
         let types: Vec<(DType, usize)> = self.recording.inputs().collect();
         if types.len() != self.inputs.len() {
-            return Err(damaged("there are more or fewer inputs than steps read"));
+            return Err(damaged("the number of inputs is not the number that the steps read"));
         }
         let mut tensors = Vec::new();
         for (SavedInput { path, dtype, dims, sizes, order, state }, (own, len)) in
@@ -191,7 +191,7 @@ impl SavedContent {
             let is_line = is_line_of(state.as_deref(), sizes, *dtype);
             check_dims(dims, state.as_deref().unwrap_or(sizes))?;
             if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order || !is_line {
-                return Err(damaged("an input has another type or other sizes than steps read"));
+                return Err(damaged("an input differs in its type or its sizes from what the steps read"));
             }
             let (path, sizes, order) = (path.clone(), sizes.as_slice().into(), order.as_slice().into());
             tensors.push(InputTensor {
