@@ -98,7 +98,7 @@ pub unsafe fn copy_row<T: Copy + 'static>(
     unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
 }
 
-/// Writes the elements along `row` to those of `target` along the row `result`.
+/// Copies the elements along `row` to `target`, along the row `result`.
 ///
 /// # Safety
 ///
@@ -146,8 +146,8 @@ pub(crate) fn copy_strided<T: Copy + 'static, const N: usize>(
     unsafe { copy_between(from.as_ptr(), Row::new(&strides), to.as_mut_ptr(), &result, &sizes) };
 }
 
-/// Writes the elements at `origin`, offset by `row`, to those at `target`, offset by the strides
-/// `result`. This is fastest if the innermost loop is contiguous in the target.
+/// Copies elements from `origin`, along `row`, to `target`, along the strides `result`. This is
+/// fastest if the innermost loop is contiguous in the target.
 ///
 /// # Safety
 ///

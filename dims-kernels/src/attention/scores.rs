@@ -81,8 +81,8 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 compiled! {
     for f32 f64:
 
-    /// The mask and the bias that these programs compute. Takes the next rows of `rows`: one for each
-    /// operand of `mask`, then of `bias`. `None` if `T` is neither `f32` nor `f64`.
+    /// The mask and the bias that these programs compute. Takes the next rows of `rows`: one for
+    /// each operand of `mask`, then of `bias`. `None` if `T` is neither `f32` nor `f64`.
     ///
     /// # Safety
     ///

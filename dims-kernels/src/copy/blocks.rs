@@ -72,8 +72,8 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) target: *mut T,
     pub(super) result: &'n [isize],
     pub(super) sizes: &'n [usize],
-    /// Whether the elements are [numbers](is_number). `T` does not say so: elements of the same size
-    /// are copied as the same type of words.
+    /// Whether the elements are [numbers](is_number). `T` does not say so: elements of the same
+    /// size are copied as the same type of words.
     pub(super) are_numbers: bool,
 }
 
@@ -178,7 +178,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Whether the source interleaves the elements of this many lines, as an image interleaves its
-    /// colours.
+    /// colors.
     #[cfg_attr(not(unoptimized), inline(always))]
     fn is_interleaved(&self, lines: usize) -> bool {
         (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)

@@ -1,7 +1,7 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! The routes of a product. If several could compute it, the first in this list does
-//! (`dispatch.rs` has the conditions):
+//! A product takes the first of these routes that can compute it (`dispatch.rs` has the
+//! conditions):
 //!
 //! * a BLAS that the user has installed (feature `blas`), for the types and layouts that it
 //!   supports, unless the product is small;

@@ -70,8 +70,9 @@ pub struct Panels<'l> {
 /// # Safety
 ///
 /// The type [has vector kernels](crate::gemm::dispatch::has_vector_kernels). Each offset plus any
-/// of the starts leads to an element. Those of `a` and `b` are valid for reads. Those of `c` are
-/// distinct, valid for writes and (if accumulating) for reads, and accessed by nothing else.
+/// of the starts leads to an element. The elements of `a` and `b` are valid for reads. The elements
+/// of `c` are distinct, valid for writes and (if accumulating) for reads, and accessed by nothing
+/// else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
     starts: &[[isize; 3]],

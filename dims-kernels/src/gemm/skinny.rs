@@ -1,4 +1,5 @@
-//! Products of few rows by a large matrix. Those of a large matrix by few columns are transposed.
+//! Products of few rows by a large matrix. Products of a large matrix by few columns are transposed
+//! first.
 //!
 //! Each element of the large matrix is used once per row, so memory bandwidth limits the product.
 //! The matrix is read once, in place, in memory order. The sums of all rows stay in registers or in

@@ -69,8 +69,9 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         // SAFETY: the caller's promise. Each operand was loaded where the condition takes it, and
         // has an unspecified value elsewhere.
         unsafe {
-            // A monotone condition is found from the position in the tile, which fits into narrow
-            // lanes, unlike positions along dims. Vector blends need only the sign.
+            // A monotone condition is computed from the position in the tile, an `i32`: a vector
+            // holds more of these than of positions along dims, which are `isize`. The condition is
+            // the sign, the only bit that vector blends need.
             let cond = if C::MONOTONE {
                 (x as i32).wrapping_sub(self.until) ^ self.flip < 0
             } else {

@@ -162,7 +162,7 @@ pub unsafe fn collect_memory<T: Element>(
         }
         assert!(rest.is_empty(), "the parts cover the result");
         // SAFETY: a part has only positions of the nest, and the caller promises that each of them
-        // is that of an element.
+        // is the position of an element.
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
         Ok(())
     };

@@ -164,8 +164,8 @@ const BLOCK: usize = 1024;
 ///
 /// # Panics
 ///
-/// If the slices have different lengths. If they are not empty, also if `M` is 0, or if an element
-/// of `changed` other than the first is `None`.
+/// If the slices have different lengths. Also, unless they are empty, if `M` is 0 or an element of
+/// `changed` other than the first is `None`.
 #[cfg(feature = "half")]
 pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize>(
     passes: &dyn Passes<K, M, N>,

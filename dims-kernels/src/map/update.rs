@@ -33,7 +33,7 @@ pub struct LoweredUpdate<'n, X, K> {
 }
 
 impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
-    /// The kernel and the target, for this memory.
+    /// The kernel of the values, and the target in `place`.
     ///
     /// # Safety
     ///

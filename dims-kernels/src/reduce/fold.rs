@@ -7,14 +7,14 @@ pub const LANES: usize = 32;
 /// often.
 const UNROLL: usize = 4;
 
-/// The number of accumulators of one loop. The compiler unrolls such a loop, and keeps its
-/// accumulators in registers.
+/// The accumulators along a line form vectors of this length. The compiler unrolls a loop over the
+/// accumulators of a vector, and keeps them in registers.
 pub const VECTOR: usize = 16;
 
-/// The accumulators of one loop.
+/// A vector of accumulators.
 pub type LaneVector<A> = [A; VECTOR];
 
-/// The accumulators of all loops.
+/// All accumulators along a line, as vectors.
 pub type LaneVectors<A> = [LaneVector<A>; LANES / VECTOR];
 
 /// Folds the elements of a line with `step`, in several accumulators that are combined at the end.

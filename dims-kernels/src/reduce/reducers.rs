@@ -309,8 +309,8 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     }
 }
 
-/// The sum of the squared deviations from the mean, divided by `max(count - ddof, 0)`, or the square
-/// root of that if `root` is set.
+/// The sum of the squared deviations from the mean, divided by `max(count - ddof, 0)`, or the
+/// square root of that if `root` is set.
 ///
 /// Contiguous elements are processed in two passes: a sum of differences from the first element,
 /// and a sum of squared deviations. Single elements are added by Welford's update, and states are

@@ -78,7 +78,8 @@ struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
 impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could return pointers to the rows.
     type Out = bool;
-    // All other reductions get here only if their rows are distant: they wait for memory.
+    // All other reductions get here only if their rows come from memory, and so gain nothing from
+    // wider vectors.
     const WIDE: bool = R::ALWAYS_BY_ROWS || K::GATHERS;
 
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -21,7 +21,7 @@ pub trait Distribution: Copy + Send + Sync + 'static {
     /// The name in plans and messages.
     const NAME: &'static str;
 
-    /// Draws number `at` of a seed's stream.
+    /// Draws the number at position `at` of a seed's sequence.
     fn draw<T: Real>(seed: u64, at: u64) -> T;
 }
 
@@ -70,8 +70,8 @@ impl Distribution for Gumbel {
 /// `-ln(-ln(u))` for a uniform number on `[0, 1)`. It is always finite.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn gumbel(drawn: f64) -> f64 {
-    // `u` is half a step above the drawn number, so it is not 0. Without the limit, the greatest
-    // sum would round to 1.
+    // Drawn numbers are multiples of `EPSILON / 2`. Half of that is added, so that `u` is not 0.
+    // Without the upper limit, the greatest `u` would round to 1.
     let u = Float::min(drawn + f64::EPSILON / 4.0, 1.0 - f64::EPSILON / 2.0);
     -Float::ln(-Float::ln(u))
 }
@@ -82,7 +82,8 @@ pub fn rounded<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("an `f64` can be rounded to any float type")
 }
 
-/// Number `at` of a seed's stream, from the normal distribution with mean 0 and variance 1.
+/// The number at position `at` of a seed's sequence, from the normal distribution with mean 0 and
+/// variance 1.
 pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
     let at = at.wrapping_mul(2);
@@ -115,7 +116,7 @@ fn seed_of(operands: &StepOperands<'_, '_>, number: usize) -> u64 {
 pub struct DrawElements<T, Q> {
     /// The number of elements.
     pub count: usize,
-    /// Which number of the seed's stream each element draws.
+    /// The position of each element's number in the seed's sequence.
     pub numbers: DrawNumbers,
     /// The type of the elements, and the distribution.
     pub from: PhantomData<(T, Q)>,
@@ -148,7 +149,7 @@ impl<T: Real, Q: Distribution> StepKind for DrawElements<T, Q> {
 pub struct DrawTruths<T> {
     /// The number of elements.
     pub count: usize,
-    /// Which number of the seed's stream each element draws.
+    /// The position of each element's number in the seed's sequence.
     pub numbers: DrawNumbers,
     /// The type of the probabilities.
     pub element: PhantomData<T>,

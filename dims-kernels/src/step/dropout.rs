@@ -28,7 +28,7 @@ pub struct DropElements<T> {
     pub p: f64,
     /// The seed, unless it is an operand.
     pub seed: Option<u64>,
-    /// Which number of the seed's stream each element draws.
+    /// The position of each element's number in the seed's sequence.
     pub numbers: DrawNumbers,
     /// The type of the elements.
     pub element: PhantomData<T>,

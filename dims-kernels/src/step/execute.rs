@@ -136,9 +136,9 @@ fn hollow_results(
     step.hollow().or_else(|| HOLLOW.get()?(derivative.as_kind()?))
 }
 
-/// The derivative of a step and the memory of its operands, if a program knows one of the operands.
-/// Returns an error if the program needs a derivative that the step lacks, or if the program is
-/// recorded to run again and the step has nothing that a program can keep.
+/// The derivative of a step and the memory of its operands, if a program that is being recorded
+/// contains one of the operands. Returns an error if the program needs a derivative that the step
+/// lacks, or if the program is recorded to run again and no part of the step can be recorded.
 #[cfg(feature = "std")]
 #[expect(clippy::type_complexity, reason = "it is used once")]
 fn known(

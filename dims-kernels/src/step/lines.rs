@@ -197,7 +197,7 @@ fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind)
     let dtype = DType::of::<T>().expect("programs know the element type");
     let (field, kept, reduced) = (along_lines(operand, sizes), vec![0], vec![1]);
     let reduction = ReductionRule { field, kept, reduced, reduction, dtype };
-    // Without elements, there are no lines to run along.
+    // `MomentOfLines` needs lines that have elements.
     if sizes[1] > 0 && reduction.field.is_recorded() {
         NodeStep::Rule(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
     } else {

@@ -66,7 +66,7 @@ pub trait StepKind: Send + Sync + 'static {
     /// The number of lines, and the number of elements per line, for plans.
     fn lines(&self) -> [usize; 2];
 
-    /// The plan of a run on `threads` threads with results of `bytes` bytes.
+    /// Describes a run on `threads` threads with results of `bytes` bytes, for the plan.
     fn plan(&self, bytes: usize, threads: usize) -> PlanStep {
         let [lines, len] = self.lines();
         PlanStep::Lines { work: self.name(), lines, len, bytes, threads }
@@ -80,8 +80,9 @@ pub trait StepKind: Send + Sync + 'static {
     /// Computes the results.
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
-    /// The results without elements, for kinds that [`node_step`](Self::node_step) replaces by
-    /// another step. For other kinds, such results are made from the saved form of the kind.
+    /// The results as hollow memory, whose elements are not computed, for kinds that
+    /// [`node_step`](Self::node_step) replaces by another step. For other kinds, hollow results are
+    /// made from the saved form of the kind.
     #[cfg(feature = "std")]
     fn hollow(&self) -> Option<Result<StepResults, Error>> {
         None
@@ -93,15 +94,15 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// The step that a program records for result `number`, if programs support its computation.
+    /// The step that a program records for result `number` in place of the kind, if there is one.
     /// Otherwise the kind itself is recorded, and [`pull`](Self::pull) is its derivative.
     #[cfg(feature = "std")]
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
         None
     }
 
-    /// The derivative: the parts `d operand += ..`. Called only if a program records the kind
-    /// itself.
+    /// The derivative: the parts that are added to the operands' gradients, each with the operand's
+    /// node. Called only if a program records the kind itself.
     #[cfg(feature = "std")]
     fn pull(&self, _step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         unreachable!("`{}` has a derivative, or programs know its computation", self.name())
@@ -114,8 +115,8 @@ pub trait Step {
     /// The name in plans and messages.
     fn name(&self) -> &'static str;
 
-    /// The plan of a run on `threads` threads with results of `bytes` bytes, or `None` to leave the
-    /// step out. Called after the run.
+    /// Describes a run on `threads` threads with results of `bytes` bytes, for the plan; `None` to
+    /// leave the step out of the plan. Called after the run.
     fn plan(&self, bytes: usize, threads: usize) -> Option<PlanStep>;
 
     /// The amount of work that several threads can share, counted in elements; 0 if there is none.
@@ -183,7 +184,8 @@ pub trait StepDerivative: Send + Sync {
         true
     }
 
-    /// The parts `d operand += ..`.
+    /// The derivative: the parts that are added to the operands' gradients, each with the operand's
+    /// node.
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 
     /// See [`StepKind::node_step`].
@@ -201,7 +203,7 @@ pub trait StepDerivative: Send + Sync {
         false
     }
 
-    /// The plan of another run with a result of `bytes` bytes. `None` if there is none.
+    /// Describes another run, with a result of `bytes` bytes, for the plan; `None` to leave it out.
     fn plan_again(&self, _bytes: usize) -> Option<PlanStep> {
         None
     }
@@ -252,7 +254,8 @@ impl<K: StepKind> StepDerivative for K {
 pub struct PullFunction<F> {
     /// The name of the step.
     pub name: &'static str,
-    /// The parts `d operand += ..`.
+    /// Computes the derivative: the parts that are added to the operands' gradients, each with the
+    /// operand's node.
     pub pull: F,
 }
 
@@ -285,7 +288,7 @@ pub struct Pulled<'s> {
     pub cotangent: &'s Arc<dyn Held>,
     /// Whether the derivative is recorded as well.
     pub recorded: bool,
-    /// Whether the gradient with respect to a node is needed.
+    /// Whether the gradient with respect to the node with this id is needed.
     pub asked: &'s dyn Fn(u64) -> bool,
 }
 

@@ -159,7 +159,8 @@ fn assert_within(len: usize, offset: isize, sizes: &[usize], strides: &[isize]) 
     assert!(crate::memory::axes::is_within(len, offset as i128, axes), "the sources are rows of the operand");
 }
 
-/// Up to this many runs of rows, each run is copied alone, or is a separate part of a sum.
+/// If there are at most this many runs of rows, each run is copied separately, and is a separate
+/// part of the sum in the derivative.
 const MOST_RUNS: usize = 8;
 
 /// The place of the rows `of(pair)` of each block, which has `rows` rows. The loops are over

@@ -23,7 +23,7 @@ pub trait AnyBuffer: Any {
     /// The size of all elements in bytes.
     fn bytes(&self) -> usize;
 
-    /// Whether a recorded program knows the elements.
+    /// Whether a program that is being recorded contains the elements.
     fn is_known(&self) -> bool;
 
     /// The memory, shared with the buffer.

@@ -144,7 +144,7 @@ impl OperandPlaces {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
             // SAFETY: the operand has an element for each position of the loops, as asserted above.
-            // Its row has the strides along them and belongs to the nest that runs.
+            // The operand's row has the strides along the loops, and belongs to the nest that runs.
             let value: Strided<'_, T, ()> = unsafe { Strided::new(elements, operands.next_row(), ()) };
             LoweredUpdate { row, indices: (), value }
         };

@@ -114,8 +114,8 @@ impl PartSizes {
         (bound(part, 0), bound(part + 1, len - 1))
     }
 
-    /// The number of rows of all parts together, or `None` if it overflows. The last row of a part is
-    /// also the first of the next one, unless the parts meet between two rows.
+    /// The number of rows of all parts together, or `None` if it overflows. The last row of a part
+    /// is also the first of the next one, unless the parts meet between two rows.
     #[cfg(feature = "std")]
     pub(super) fn rows_of_all(&self) -> Option<usize> {
         if self.len == 0 {

@@ -302,7 +302,7 @@ pub fn record_from_sizes() {
     HOLLOW.get_or_init(|| hollow_results);
 }
 
-/// Results without elements for a kind, if it can be saved.
+/// Hollow results for a kind, if it can be saved.
 fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
     fn all(of: &Restored) -> Result<StepResults, Error> {
         let mut results = StepResults::default();

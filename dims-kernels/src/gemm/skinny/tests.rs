@@ -101,8 +101,8 @@ fn check<T: Float + Debug + 'static>(case: Case) {
             c_col,
             accumulate,
         };
-        // SAFETY: the matrices are within the vectors; the machine supports the level, there are few
-        // rows, and the right matrix is contiguous along an axis.
+        // SAFETY: the matrices are within the vectors; the machine supports the level, there are
+        // few rows, and the right matrix is contiguous along an axis.
         unsafe { multiply(level, &product) };
         for i in 0..m {
             for j in 0..n {

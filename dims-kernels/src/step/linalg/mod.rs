@@ -5,7 +5,7 @@
 //! contiguous and row-major, one matrix after another.
 //!
 //! ```text
-//! MatrixStep  ->  threads: matrices of the batch, or within a large one
+//! MatrixStep  ->  threads: each for some matrices of the batch, or several for one matrix
 //!             ->  lanes: several small matrices at once
 //!             or  solving, spectral, functions, exponential: one matrix, with `faer`
 //! ```

@@ -1,5 +1,6 @@
 //! The derivatives of operations, as steps of programs: the gradient `d a` of the operand `a`, for
-//! a cotangent `g` of one of the results.
+//! a cotangent `g` of one of the results. The comment of a function has the operation, a colon, and
+//! the formula of `d a`.
 //!
 //! Most formulas are from M. Giles, An extended collection of matrix derivative results for forward
 //! and reverse mode algorithmic differentiation (2008). Some functions name other sources.

@@ -182,10 +182,10 @@ fn of_square_qr<T: MatrixElement>(
 }
 
 /// `p a = l u` of square matrices: `p^T l^-T (s + t) u^-T`, where `s` is the part of `l^T g_l`
-/// below the diagonal, and `t` the part of `g_u u^T` on and above it. Extra rows of `l` are those
-/// of `p a` times `u^-1`, and extra columns of `u` are `l^-1` times those of `p a`. (F. de Hoog,
-/// R. Anderssen and M. Lukas, Differentiation of matrix functionals using triangular factorization,
-/// 2011.)
+/// below the diagonal, and `t` the part of `g_u u^T` on and above it. Extra rows of `l` are the
+/// extra rows of `p a` times `u^-1`, and extra columns of `u` are `l^-1` times the extra columns of
+/// `p a`. (F. de Hoog, R. Anderssen and M. Lukas, Differentiation of matrix functionals using
+/// triangular factorization, 2011.)
 pub(super) fn of_lu<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Matrices, Error> {
     let algebra = &pulled.algebra;
     let sizes = pulled.step.sizes;

@@ -181,8 +181,8 @@ impl<'w, T: MatrixElement> LuFactors<'w, T> {
         check_finite(a)?;
         let mut is_singular = pivot == T::ZERO;
         if !is_singular {
-            // The later pivots may have any values, so those of the balanced matrix decide. They
-            // decide only which message the error has.
+            // The later pivots may have any values, so the pivots of the balanced matrix decide
+            // whether the matrix counts as singular. Only the message of the error depends on this.
             let size = self.order.len();
             let mut balanced = copied(a)?;
             balance(&mut balanced, size);

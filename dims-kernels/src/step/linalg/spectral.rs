@@ -281,7 +281,7 @@ impl<'w, T: MatrixElement> FullRank<'w, T> {
         let inverse = inverse.zeros(least * least)?;
         invert_upper_triangular(by_columns_mut(inverse, least, least), factors.subrows(0, least), par);
         // The largest singular value is at most the Frobenius norm of the matrix, and the
-        // reciprocal of the smallest one at most that of the inverse.
+        // reciprocal of the smallest one is at most the Frobenius norm of the inverse.
         let is_regular = is_regular(Num::mul(norm(a), norm(inverse)));
         Ok(is_regular.then_some(FullRank { factors, reflections, inverse }))
     }

@@ -31,7 +31,8 @@ pub struct Stack(Option<MemBuffer>);
 impl Stack {
     /// Memory of at least the size that `needed` asks for.
     pub(super) fn of(&mut self, needed: StackReq) -> Result<&mut MemStack, Failure> {
-        // The buffer is reused for types with other alignments, so the length suffices for any.
+        // The buffer is reused for types with other alignments, so its length includes padding for
+        // any alignment.
         let len = needed.unaligned_bytes_required();
         if self.0.as_ref().is_none_or(|own| own.len() < len) {
             let buffer = MemBuffer::try_new(StackReq::new::<u8>(len));

@@ -60,9 +60,9 @@ pub(super) fn lower_to_rows<T: Copy + 'static>(from: &[T], rows: usize, columns:
     }
 }
 
-/// Copies the elements on and above the diagonal, in the first `rows` rows of a matrix whose columns
-/// are `stride` elements apart, to a row-major matrix. Some elements below the diagonal are also
-/// copied.
+/// Copies the elements on and above the diagonal, in the first `rows` rows of a matrix whose
+/// columns are `stride` elements apart, to a row-major matrix. Some elements below the diagonal are
+/// also copied.
 pub(super) fn upper_to_rows<T: Copy + 'static>(
     from: &[T],
     stride: usize,

@@ -59,8 +59,8 @@ impl<T: MatrixElement> ReusedElements<T> {
     }
 }
 
-/// These elements in memory that is not from the pool. There must be at most `len`. (The pool is
-/// for results.)
+/// Collects at most `len` elements in a new vector. Unlike `reserve`, this does not take memory
+/// from the pool of freed results.
 pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) -> Result<Vec<T>, Failure> {
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|_| Error::TooLarge { elements: len })?;
@@ -68,12 +68,12 @@ pub(super) fn collected<T>(len: usize, elements: impl IntoIterator<Item = T>) ->
     Ok(all)
 }
 
-/// A copy, in memory that is not from the pool.
+/// A copy in a new vector, which is not from the pool.
 pub(super) fn copied<T: Copy>(elements: &[T]) -> Result<Vec<T>, Failure> {
     collected(elements.len(), elements.iter().copied())
 }
 
-/// `len` zeros, in memory that is not from the pool.
+/// `len` zeros in a new vector, which is not from the pool.
 pub(super) fn zeros<T: Num>(len: usize) -> Result<Vec<T>, Failure> {
     collected(len, core::iter::repeat_n(T::ZERO, len))
 }

@@ -88,9 +88,9 @@ pub(super) struct Eliminated<V> {
     pub(super) is_in_range: bool,
 }
 
-/// Exchanges rows, and replaces matrices by their LU factors. The diagonal of the lower factor, which
-/// is all ones, is not stored. `shares` receives the reciprocals of the pivots, or 0 for a pivot of 0.
-/// The rows of `other` are exchanged in the same way.
+/// Exchanges rows, and replaces matrices by their LU factors. The diagonal of the lower factor,
+/// which is all ones, is not stored. `shares` receives the reciprocals of the pivots, or 0 for a
+/// pivot of 0. The rows of `other` are exchanged in the same way.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn eliminate<V: Lane>(
     a: &mut MatrixTile<'_, V>,

@@ -187,8 +187,8 @@ impl<T: Real> TileWork<T> for Singular {
 }
 
 /// Replaces each square of a singular value by its reciprocal divided by `back`. Where the singular
-/// value is at most `least_value`, the result is 0. `back` is the factor that scales singular values
-/// back.
+/// value is at most `least_value`, the result is 0. `back` is the factor that scales singular
+/// values back.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn invert_squares<V: Lane>(squares: &mut [V], values: &[V], least_value: V, back: V) {
     let scale = one::<V>().over(back);
