@@ -220,7 +220,7 @@ fn restored_rule(
                     && field.sizes.len() == 2
                     && (&reduction.kept[..], &reduction.reduced[..]) == (&[0], &[1])
                     && field.sizes[1] > 0,
-                "a reduction is not a moment of lines with elements",
+                "a reduction is no mean or variance of lines, or the lines are empty",
             )?;
             macro_rules! by_type {
                 ($($name:ident $t:ty,)*) => {
@@ -244,7 +244,7 @@ fn restored_rule(
                 Some(number) => yields.get(*number).copied(),
                 None => keeps,
             };
-            check(result == Some(of), "a step has another type or length than its result")?;
+            check(result == Some(of), "a result has another type or length than its step computes")?;
             Ok(Box::new(StepRule { derivative: kind, operands, number: number.unwrap_or(KEPT), kept: None }))
         }
         _ => unreachable!("a lower layer restores the other rules"),
@@ -360,7 +360,7 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
                 )?;
                 takes.push(of(dtype, checked_volume(sizes.iter().copied())?));
                 let axes = sizes.iter().copied().zip(strides.iter().copied());
-                check(is_within(len, *start as i128, axes), "a place is outside the result")?;
+                check(is_within(len, *start as i128, axes), "elements are added outside the result")?;
                 check(
                     strides.iter().all(|stride| stride.unsigned_abs() <= isize::MAX as usize / 4),
                     "a stride is too large",

@@ -171,7 +171,7 @@ fn lines(rule: &LineRule, field: SavedField) -> SavedLines {
 }
 
 fn check_result(of: SavedType, dtype: DType, len: usize) -> Result<(), Error> {
-    check((of.dtype, of.len) == (dtype, len), "a step has another type or length than its result")
+    check((of.dtype, of.len) == (dtype, len), "a result has another type or length than its step computes")
 }
 
 /// Checks that a field reads a single operand and computes nothing from it, and that the operand's
