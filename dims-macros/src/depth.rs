@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::iter::Peekable;
 use std::vec;
 
-/// The greatest cost that is accepted. An unoptimized macro needs about 2 KB of stack per unit;
-/// rustc has 8 MB.
+/// The greatest cost that is accepted. The cost of a token estimates how much stack its nesting
+/// takes: about 2 KB per unit in an unoptimized macro. rustc has 8 MB.
 const MOST: usize = 3000;
 
 /// The cost of a pair of brackets.
@@ -45,7 +45,8 @@ struct Level {
     operand: bool,
     /// Constructs without brackets that are open here.
     open: Vec<Open>,
-    /// The positions of matching `<` and `>`, last first. The others are operators or arrows.
+    /// The positions of matching `<` and `>`, last first. All other `<` and `>` are operators or
+    /// parts of arrows.
     angles: Vec<usize>,
     position: usize,
 }
@@ -66,7 +67,7 @@ impl Level {
         Level { tokens, outside, cost: outside, operand: false, open: Vec::new(), angles, position: 0 }
     }
 
-    /// The cost around the parts that a comma separates.
+    /// The cost before each part of a comma-separated list.
     fn around(&self) -> usize {
         match self.open.last() {
             Some(Open::Closure(cost)) => *cost,
@@ -98,7 +99,7 @@ impl Level {
                 self.open.clear();
                 self.cost = self.outside;
             }
-            // After the pattern of a match arm: its `|` did not open a closure.
+            // This `=>` follows the pattern of a match arm, so a `|` before it opened no closure.
             '=' if joins('>', self) => {
                 while let Some(Open::Closure(_)) = self.open.last() {
                     self.open.pop();

@@ -24,8 +24,8 @@ pub fn visible(tokens: TokenStream) -> TokenStream {
             TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
                 out.extend(captured(&group, after_as, tokens.peek()));
             }
-            // Keep other groups: a new one would lose the spans of its delimiters. The content of
-            // an attribute, `#[$meta]` or `#![$meta]`, is no expression.
+            // A new group loses the spans of its delimiters, so it is made only if it is needed.
+            // The content of an attribute, `#[$meta]` or `#![$meta]`, is not an expression.
             TokenTree::Group(group) if has_invisible(group.stream()) && !after_hash => {
                 let mut new = Group::new(group.delimiter(), visible(group.stream()));
                 new.set_span(group.span());
@@ -59,11 +59,12 @@ fn needs_parens(expr: &Expr, after_as: bool, after: Option<&TokenTree>) -> bool 
     match expr {
         // In `x as $ty < y`, the sign would open the arguments of the type.
         Expr::Path(_) => after_as && is_sign(after, '<'),
-        // In `$function(x)`, the field would be the name of a method.
+        // In `$function(x)`, with `a.b` for `$function`, `b` would be called as a method.
         Expr::Field(_) => {
             matches!(after, Some(TokenTree::Group(next)) if next.delimiter() == Delimiter::Parenthesis)
         }
-        // A number may be the end of a range in a pattern, where parentheses are not allowed.
+        // A negative number needs them only before `.`. Elsewhere, it may be the end of a range in
+        // a pattern, where parentheses are not allowed.
         Expr::Unary(minus) if matches!((&minus.op, &*minus.expr), (UnOp::Neg(_), Expr::Lit(_))) => {
             matches!(after, Some(TokenTree::Punct(dot)) if dot.as_char() == '.' && dot.spacing() == Spacing::Alone)
         }
@@ -76,8 +77,8 @@ fn is_sign(token: Option<&TokenTree>, sign: char) -> bool {
 }
 
 /// Replaces the groups in a parsed item by their content, as [`visible`] does with those in a call.
-/// [`visible`] itself cannot be used here: whatever parses as an expression, it treats as one, even
-/// a type or a statement.
+/// [`visible`] itself cannot be used here, because it treats everything that parses as an
+/// expression as one, even a type or a statement.
 pub struct Ungroup;
 
 impl VisitMut for Ungroup {
@@ -103,7 +104,7 @@ impl VisitMut for Ungroup {
         if let Type::Group(group) = ty {
             let paren_token = token::Paren(Span::mixed_site().located_at(group.group_token.span));
             let elem = mem::replace(&mut group.elem, Box::new(Type::Verbatim(TokenStream::new())));
-            // `&$ty`, with `dyn A + B`.
+            // In `&$ty`, with `dyn A + B` for `$ty`, the type needs parentheses.
             let has_plus = match &*elem {
                 Type::TraitObject(ty) => ty.bounds.len() > 1,
                 Type::ImplTrait(ty) => ty.bounds.len() > 1,

@@ -18,7 +18,7 @@ const HASH_DIGITS: u32 = 6;
 /// Bits of a digit.
 const BITS: u32 = 4;
 
-/// Positions below this take one digit. All others take this digit and two more.
+/// Positions below this take one digit. Greater ones take three: this number, then two more digits.
 const SHORT: usize = 15;
 
 /// The key of one dim or role.
@@ -46,7 +46,7 @@ impl Key {
         Key::new(name, position, &format!("{}\0{}", place.line(), place.column()))
     }
 
-    /// `place` is the place in the file.
+    /// `place` tells apart declarations of the same name in one file.
     fn new(name: &Ident, position: usize, place: &str) -> Self {
         let krate = |var| std::env::var(var).unwrap_or_default();
         let file = name.span().unwrap().file();
@@ -100,8 +100,8 @@ fn with_text(file: PathBuf, f: impl FnOnce(&str) -> Option<usize>) -> Option<usi
 
 /// The number of times that the text has `struct name` before this place. (Lines and columns start
 /// at 1.) `None` unless `struct name` is at this place: otherwise two places could have the same
-/// number. It is not there if the name is an argument of another macro, or if the text is older
-/// than the one that an editor shows.
+/// number. `struct name` is not there if the name is an argument of another macro, or if the text
+/// is older than the one that an editor shows.
 fn structs_before(text: &str, line: usize, column: usize, name: &str) -> Option<usize> {
     let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
     let place = start + text[start..].char_indices().nth(column.checked_sub(1)?)?.0;
@@ -117,8 +117,8 @@ fn structs_before(text: &str, line: usize, column: usize, name: &str) -> Option<
     places.position(|at| at >= place).filter(|_| text[place..].starts_with(name) && is_struct(place))
 }
 
-/// The part of a version that differs between incompatible versions: two of these can be in one
-/// build.
+/// The part of a version that differs between incompatible versions. Two incompatible versions can
+/// be in one build.
 fn compatible(version: &str) -> &str {
     let mut end = 0;
     for part in version.split('.') {

@@ -41,8 +41,8 @@ fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStrea
     read(input.into(), |input| Ok(expand(visible(input))))
 }
 
-/// Like `read`, for derives. Types that come from `macro_rules!` macros are taken out of their
-/// groups.
+/// Like `read`, for derives. The invisible groups around types that come from `macro_rules!` macros
+/// are removed.
 fn derive(input: TokenStream, expand: impl FnOnce(DeriveInput) -> syn::Result<Tokens>) -> TokenStream {
     read(input.into(), |input| {
         let mut input = syn::parse2(input)?;

@@ -26,7 +26,7 @@ impl Parse for RolesInput {
         let mut roles: Vec<DeclaredRole> = Vec::new();
         while !input.is_empty() {
             let role: DeclaredRole = input.parse()?;
-            // If a role depends on a `cfg`, rustc checks its name.
+            // If a role depends on a `cfg`, only rustc can tell whether it is declared twice.
             let always = |role: &DeclaredRole| cfgs(&role.attrs).is_empty();
             if always(&role) && roles.iter().any(|other| always(other) && other.name == role.name) {
                 return Err(Error::new(
@@ -95,8 +95,8 @@ fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     let (key, text) = (Key::of_struct(name, position).digits(&krate), name.to_string());
     let cfgs = cfgs(attrs);
     let refined = match refined {
-        // rustc's message about a type that is not a role is shorter here than where a role is
-        // required.
+        // If the type is not a role, rustc's message about this path is shorter than the one about
+        // the bound of `Refined`.
         Some(refined) => quote_spanned!(refined.span()=> <#refined as #krate::Role>::Itself),
         None => quote!(#krate::Undenoted),
     };

@@ -134,8 +134,8 @@ macro_rules! binary_methods_with {
 /// The result has the dims of all operands. It is computed when it is reduced, ordered, assigned or
 /// evaluated, in one pass with the rest of the expression. The same holds for the operators
 /// `+ - * / % & | ^ !` and unary `-`. `+ - * / %` accept a scalar on either side, `& | ^` only on
-/// the right. The indices along a dim are `isize`s. Integers wrap around. `/`, `%` and the like of
-/// an integer by 0 panic, but give 0 when a recorded program is called.
+/// the right. The indices along a dim are `isize`s. Integers wrap around. `/`, `%`, `remainder` and
+/// `floor_div` of an integer by 0 panic, but give 0 when a recorded program is called.
 ///
 /// In the descriptions of the methods, `x` is an element of `self`, and `y` the element of `other`
 /// at the same position.

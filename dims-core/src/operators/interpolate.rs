@@ -36,13 +36,13 @@ enum Curve {
     Cubic,
 }
 
-/// The points of the old and the new dim that coincide at the ends.
+/// The points at which the ends of the old and the new dim are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Corners {
     /// The outer edges of the first and the last element. The width of an element is the distance
-    /// between neighbouring elements.
+    /// between neighboring elements.
     Edges,
-    /// The centres of the first and the last element.
+    /// The centers of the first and the last element.
     Middles,
 }
 
@@ -54,7 +54,7 @@ impl Interpolation {
     }
 
     /// Cubic interpolation of the four nearest elements. The slope at an element is three quarters
-    /// of the difference between its neighbours. Along two dims it is PyTorch's `bicubic`.
+    /// of the difference between its neighbors. Along two dims it is PyTorch's `bicubic`.
     ///
     /// (R. Keys, 1981, "Cubic convolution interpolation for digital image processing", with
     /// `a = -0.75`.)
@@ -62,7 +62,7 @@ impl Interpolation {
         Interpolation { curve: Curve::Cubic, corners: Corners::Edges }
     }
 
-    /// Aligns the centres of the first and the last element: `out[i]` is at the position
+    /// Aligns the centers of the first and the last element: `out[i]` is at the position
     /// `i * (n - 1) / (size - 1)`, or at 0 if `size` is 1. By default the outer edges are aligned:
     /// `out[i]` is at `(i + 1/2) * n / size - 1/2`. Here `n` is the old size, and `size` the new
     /// one.
@@ -100,8 +100,8 @@ impl Interpolation {
     }
 }
 
-/// Clamps the positions to `0..size`. If several taps are then at one element, the first gets the sum
-/// of their weights, and the others get 0.
+/// Clamps the positions to `0..size`. If several taps are then at one element, the first tap gets
+/// the sum of their weights, and the others get 0.
 fn distinct<T: Real, const N: usize>(taps: [(isize, f64); N], size: usize) -> [(usize, T); N] {
     let mut taps = taps.map(|(at, weight)| (at.clamp(0, size as isize - 1) as usize, weight));
     for tap in 1..N {
@@ -160,7 +160,7 @@ impl<T: Real> ResizeDim<T> for Interpolate {
 }
 
 impl Interpolate {
-    /// The sum of two taps for all elements.
+    /// For each new element, the sum of the taps `first` and `second`.
     #[track_caller]
     fn taps<T: Real, S: Dims, R: Rank>(
         &self,
@@ -173,8 +173,8 @@ impl Interpolate {
         Ok(Binary { op: ops::Add, a, b })
     }
 
-    /// One tap for all elements, times its weights. It is 0 where the weight is 0, even if the
-    /// element is infinite or NaN.
+    /// For each new element, the old element at its tap number `tap`, times the weight of the tap.
+    /// The product is 0 where the weight is 0, even if the old element is infinite or NaN.
     #[track_caller]
     fn tap<T: Real, S: Dims, R: Rank>(
         &self,
@@ -197,7 +197,7 @@ impl Interpolate {
     }
 }
 
-/// Evaluates an expression of the tensors in [`Interpolate::resized`](ResizeDim::resized).
+/// Evaluates the sum of taps that [`Interpolate::resized`](ResizeDim::resized) has built.
 #[track_caller]
 fn computed<T: Real, S: Dims, R: Rank, E: Expr<Elem = T>>(expr: E) -> Result<Named<T, S, R>, DimError> {
     let sum: Named<T, S, R, E> = Named::from_expr(expr);

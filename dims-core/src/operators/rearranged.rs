@@ -16,8 +16,8 @@ use kernels::scalar::Element;
 use kernels::step::moves::{MoveRows, REARRANGEMENT};
 use smallvec::SmallVec;
 
-/// Moves rows, such that the dim has the size `len`. `runs` lists the old rows that each new block
-/// consists of. New rows without an old row are filled with `fill`.
+/// Moves the rows of each block, so that the dim has the size `len`. `runs` lists the old rows that
+/// a new block consists of. New rows without an old row are filled with `fill`.
 #[track_caller]
 pub(super) fn moved<T: Element, S: Dims, R: Rank>(
     blocks: RowBlocks<T>,
@@ -30,7 +30,7 @@ pub(super) fn moved<T: Element, S: Dims, R: Rank>(
     moved_as(blocks, dim, len, sizes, runs, fill)
 }
 
-/// Moves rows, such that the dim has the size `len`. The new row `at` is the old row `from(at)`.
+/// Moves the rows of each block, so that the dim has the size `len`. The new row `at` is the old row `from(at)`.
 #[track_caller]
 pub(super) fn moved_by<T: Element, S: Dims, R: Rank>(
     mut blocks: RowBlocks<T>,
@@ -61,7 +61,8 @@ pub(super) fn repeated<A: Computable>(
     moved_as(blocks, dim, len, [outer, 1, inner], &[RowRun::new(0, times, 0)], A::Elem::default())
 }
 
-/// Moves rows of `outer` blocks of `size` rows of `inner` elements.
+/// Moves the rows of each block. There are `outer` blocks of `size` rows, and each row has `inner`
+/// elements.
 #[track_caller]
 fn moved_as<T: Element, S: Dims, R: Rank>(
     mut blocks: RowBlocks<T>,
@@ -90,8 +91,8 @@ pub(super) trait ResizeDim<T> {
     ) -> Result<Named<T, S, R>, DimError>;
 }
 
-/// Applies an operator along each dim. Only the result must have the same size for a dim and its
-/// prime.
+/// Applies an operator along each dim. The sizes of a dim and its prime may differ until the last
+/// dim is done; in the result, they must be the same.
 #[track_caller]
 pub(super) fn one_by_one<A: Computable>(
     tensor: A,
@@ -99,7 +100,8 @@ pub(super) fn one_by_one<A: Computable>(
     by: &impl ResizeDim<A::Elem>,
 ) -> Result<TensorOf<A>, DimError> {
     let mut tensor = eval(tensor)?;
-    // Steps run in a loop, because those of a closure would have a location in this file.
+    // The steps run in a loop and not in the closure, because the location of a step in a closure
+    // would be in this file.
     let mut all: SmallVec<[DimInfo<'_>; 4]> = SmallVec::new();
     dims.each(|dim| all.push(dim));
     for (at, dim) in all.into_iter().enumerate() {

@@ -298,7 +298,7 @@ pub trait Restructure: AsTensor {
 
     /// Cuts the tensor along a dim into pieces of the given sizes, which must add up to the size of
     /// the dim. The pieces are views, so call `split` on a reference if the tensor owns its
-    /// elements. Most methods move a piece, so borrow it in the `Vec`: `(&parts[1]).exp()`.
+    /// elements. To use a piece in the `Vec`, borrow it: `(&parts[1]).exp()`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -346,8 +346,8 @@ pub trait Restructure: AsTensor {
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
     /// `parts`. In each piece, its dim replaces `whole`, as in torchdim's
-    /// `x.split((a, b), whole)`. At most one size may be unknown; that piece gets the rest. If all
-    /// sizes are static, rustc checks their sum. The pieces are views, so call `split_to` on a
+    /// `x.split((a, b), whole)`. At most one of `parts` may have no size; its piece gets the rest. If
+    /// all sizes are static, rustc checks their sum. The pieces are views, so call `split_to` on a
     /// reference if the tensor owns its elements.
     ///
     /// ```
@@ -530,8 +530,9 @@ pub trait Restructure: AsTensor {
     }
 }
 
-/// The axes of a flattened tensor in memory order, with the axes `group` in place of `whole`, and the
-/// sizes of the result in this order. The result has the dims `keys`, in `own_order`.
+/// The axes of a tensor in the order in which `flatten` reads them: the memory order of the result,
+/// with the axes `group` in place of `whole`. Also returns the sizes of the result in its memory
+/// order. `keys` are the dims of the result, and `own_order` is their memory order.
 fn flattened(
     shape: &Shape,
     keys: &[DimKey],

@@ -253,7 +253,7 @@ pub trait Selecting: AsTensor {
     /// a tuple of dims, positions are row-major over the tuple, as for `argmax`.
     ///
     /// `dims` must be all dims of the tensor, because the number of positions could differ along
-    /// others.
+    /// other dims.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
@@ -325,8 +325,8 @@ pub trait Selecting: AsTensor {
     /// each value and, for each element, the position of its value. All NaNs are one value, the
     /// last one.
     ///
-    /// `dims` must be all dims of the tensor, because the number of values could differ along
-    /// others.
+    /// `dims` must be all dims of the tensor, because the number of values could differ along other
+    /// dims.
     #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where

@@ -40,8 +40,8 @@ pub enum Pad<T> {
 }
 
 impl<T> Pad<T> {
-    /// The source of an element of a padded line. `at` is relative to the first of the `size`
-    /// elements that are not padding.
+    /// The source of an element of a padded line: the position, among the `size` elements that are
+    /// not padding, that it is copied from. `at` is relative to the first of these elements.
     fn source(&self, at: isize, size: usize) -> usize {
         let last = size as isize - 1;
         match self {
@@ -57,7 +57,8 @@ impl<T> Pad<T> {
     }
 
     /// The sources of a padded line, if there are three runs of them: the padding at the start, the
-    /// other elements, and the padding at the end. Also returns the least size with three runs.
+    /// other elements, and the padding at the end. Also returns the least `size` for which there are
+    /// three runs.
     fn runs(&self, size: usize, before: usize, after: usize) -> Option<([RowRun; 3], usize)> {
         let most = before.max(after);
         let (start, end, least) = match self {
@@ -188,7 +189,8 @@ pub trait Rearranging: AsTensor {
         let blocks = RowBlocks::of(self, dim)?;
         let size = blocks.size();
         let back = by.checked_rem_euclid(size as isize).unwrap_or(0) as usize;
-        // (A program refuses smaller sizes, because its two runs would have other lengths.)
+        // (A recorded program moves runs of `|by|` and `size - |by|` rows, so it refuses sizes
+        // smaller than `|by|`.)
         if by.unsigned_abs() <= size {
             note_least(by.unsigned_abs(), size, &|| format!("dim `{}`, which is rotated,", dim.name));
         }
@@ -313,7 +315,7 @@ pub trait Rearranging: AsTensor {
     ///
     /// Several dims are interpolated one after the other. Positions beyond an end use the element
     /// at that end. At the position of an element, the result is this element, even if its
-    /// neighbours are infinite or NaN.
+    /// neighbors are infinite or NaN.
     /// [`interpolate_nearest`](Rearranging::interpolate_nearest) copies single elements instead.
     ///
     /// ```
@@ -372,8 +374,9 @@ pub trait Rearranging: AsTensor {
 
     /// Adds up windows where they overlap: `out[i * stride + w * dilation] += x[i, w]`, starting
     /// from zeros. `dim` is `i`, and `window` is `w`, which is removed. In the result, `dim` has
-    /// the given `size`; [`unfold`](Rearranging::unfold) of that many elements must yield as many
-    /// windows as `dim` had elements. Like PyTorch's `fold`, along one dim.
+    /// the given `size`. The tensor must have as many windows along `dim` as
+    /// [`unfold`](Rearranging::unfold) of `size` elements yields. Like PyTorch's `fold`, along one
+    /// dim.
     ///
     /// ```
     /// # use typed_dims::prelude::*;

@@ -166,7 +166,7 @@ impl Window {
         Window { padding: Padding::Same, ..self }
     }
 
-    /// Sets how far apart neighbours in a window are.
+    /// Sets how far apart neighbors in a window are.
     pub fn dilation(self, dilation: impl IntoPerDim) -> Self {
         Window { dilation: dilation.into(), ..self }
     }
@@ -305,8 +305,8 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// Places the elements of an expression in a result filled with `fill`, which may be a
-/// [padded copy](PlacedResult::padded_copy).
+/// Places the elements of an expression in a result filled with `fill`. With `is_padded_copy`, the
+/// result is a [padded copy](PlacedResult::padded_copy).
 #[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
@@ -375,7 +375,7 @@ macro_rules! positions {
         impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
-            // Loop variables of the macros can also be in a rest, but their IDs lack bit 62.
+            // The loop variables of macros can also be in a `Rest`, but their IDs lack bit 62.
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
@@ -395,7 +395,7 @@ positions! {
 }
 
 /// The dims of window positions in pooling, for which the user passes no dims. They are inside a
-/// rest, so they cannot clash with other dims.
+/// `Rest`, so they cannot clash with other dims.
 pub(crate) type Inside = (Window0, Window1, Window2);
 
 /// The dims `S`, and the dims of the positions in a window.

@@ -15,7 +15,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Pat, Stmt, Type, UnOp};
 
-/// Methods whose result depends on the elements of the tensor, unlike that of `size`.
+/// Methods whose result depends on the elements of the tensor. (The result of `size` does not.)
 #[rustfmt::skip]
 const VALUES: [&str; 66] = [
     "lt", "le", "gt", "ge", "eq", "ne", "is_nan", "is_finite", "is_infinite", "any", "all", "not",

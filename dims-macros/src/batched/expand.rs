@@ -62,7 +62,7 @@ impl Batched {
         own(&format!("batch{row}"))
     }
 
-    /// A result type of the inner function, whose tensors have a rest.
+    /// A result type of the inner function, whose tensors have a `Rest`.
     fn result(&self, output: &Output) -> TokenStream {
         let ty = &output.ty;
         match &output.tensor {
@@ -99,7 +99,7 @@ impl Batched {
     }
 }
 
-/// The function as written, with a rest in its tensors.
+/// The function as written, with a `Rest` in its tensors.
 fn inner(batched: &Batched) -> TokenStream {
     let function = &batched.function;
     let (name, mut generics) = (batched.inner_name(), function.sig.generics.clone());
@@ -269,7 +269,7 @@ fn is_without_value(value: &Expr) -> bool {
 fn ends_without_value(block: &Block) -> bool {
     match block.stmts.last() {
         Some(Stmt::Expr(value, None)) => is_without_value(value),
-        // Such as `return x;`. For `x;`, rustc reports the missing value.
+        // The block may end in `return x;`. If it ends in `x;`, rustc reports the missing value.
         _ => true,
     }
 }
@@ -348,7 +348,7 @@ struct Caller<'b> {
     hold: TokenStream,
     /// Statements that unify the extra dims.
     unify: TokenStream,
-    /// The type of the united extra dims of each row.
+    /// The union of the extra dims of each row, as a type.
     united: Vec<TokenStream>,
     /// The variables that hold the extra dims.
     further: Vec<Ident>,
@@ -536,8 +536,8 @@ fn name_of(at: usize, pat: &Pat) -> Ident {
     }
 }
 
-/// The generic parameters for the argument at a position: its type, and the union of the extra dims
-/// up to it.
+/// The generic parameters for the argument at a position: its type, and the union of its extra dims
+/// and those of the arguments before it in the same row.
 fn generics_of(at: usize, function: &Function) -> (Ident, Ident) {
     (fresh(&format!("Argument{at}"), function), fresh(&format!("Dims{at}"), function))
 }

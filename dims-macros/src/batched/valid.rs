@@ -130,9 +130,9 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     Some(Batched { receiver, params, results, tuple, rows, function })
 }
 
-/// Refuses `Tensor<f32, Seq>`, where a tuple of dims is missing, if the body uses `Seq` as a value
-/// that the function does not declare. Such a name is a dim, not an alias of a tuple or a generic
-/// parameter, unless a constant has the name of the alias.
+/// Refuses `Tensor<f32, Seq>`, where a tuple of dims is missing, if the body uses a value `Seq`
+/// that the function does not declare. Then `Seq` is a dim: an alias of a tuple or a generic
+/// parameter is not a value, unless a constant has the same name.
 fn dims_without_a_tuple(sig: &Signature, block: &Block, errors: &mut Errors) {
     #[derive(Default)]
     struct Alone<'a>(Vec<&'a Ident>);
@@ -212,8 +212,8 @@ fn check_body(block: &Block, result: Option<&Type>, params: &[Param], errors: &m
     super::changes::check(block, &names, &views, errors);
 }
 
-/// The tensor type to suggest for an ndarray type, which is recognized by its name. It has the rank
-/// only for names such as `Array2`.
+/// The tensor type to suggest for an ndarray type, which is recognized by its name. The suggestion
+/// contains the rank only for names such as `Array2`.
 fn as_tensor(ty: &Type) -> Option<String> {
     match ty {
         Type::Reference(reference) => as_tensor(&reference.elem).map(|tensor| format!("&{tensor}")),
@@ -362,7 +362,7 @@ fn arguments(
     }
 }
 
-/// The tensor type without its rest, and the number of its row.
+/// The tensor type without its `Rest`, and the number of its row.
 fn one_example(path: &TypePath, named: &[Ident]) -> (Type, Option<usize>) {
     let mut path = path.clone();
     let mut row = if named.is_empty() { Some(0) } else { None };

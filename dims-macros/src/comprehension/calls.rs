@@ -222,7 +222,7 @@ impl Checker {
         self.closure_of(expr, nodes)
     }
 
-    /// Like [`closure`](Self::closure), with the parts of the code as nodes.
+    /// Like [`closure`](Self::closure), for code whose parts are already nodes.
     fn closure_of(&mut self, expr: &Expr, nodes: impl IntoIterator<Item = Node>) -> Node {
         let mut code = expr.clone();
         let mut slots = Vec::new();

@@ -1,5 +1,5 @@
-//! Captured code: Rust code that may use names from outside the macro, and names bound by `let`s
-//! whose values are captured too, but no loops.
+//! Captured code: Rust code that does not depend on loops. It may use names from outside the macro,
+//! and names bound by `let`s whose values are captured code, too.
 
 use super::tokens::{OUTER, is_dot, is_keyword, is_same, unwrap};
 use super::valid::{Checker, Meaning};

@@ -101,7 +101,7 @@ impl<'a> Lower<'a> {
         quote!(#code.#name(#order))
     }
 
-    /// The statements: first those without loops, then the others.
+    /// The `let`s without loops, and the statements of the body.
     pub fn finish(mut self) -> (Vec<TokenStream>, Vec<TokenStream>) {
         (self.fixed, self.frames.remove(0))
     }
@@ -194,7 +194,7 @@ impl<'a> Lower<'a> {
             _ => self.depth + 1,
         };
         let computes = !matches!(node, Node::Local(..) | Node::Let(_)) && value.kind != Rust && !self.inline;
-        // In a branch, a part would be computed for all positions, taken or not.
+        // In a branch, a part would be computed even at positions where the branch is not taken.
         if computes && self.branches == 0 && self.depth > MOST_DEEP {
             value = self.part(value);
         } else if self.depth > MOST_DEEP_IN_BRANCHES {
@@ -324,7 +324,7 @@ impl<'a> Lower<'a> {
             .indices
             .iter()
             .map(|index| match index {
-                // A range may end before the axis does. Then the index is computed.
+                // A range may end before the axis does, so the index is computed.
                 Node::Loop(id, used) if self.program.loops[*id].range.is_some() => {
                     let code = self.variable(*id, used.span());
                     self.iota(&code)
@@ -432,8 +432,8 @@ impl<'a> Lower<'a> {
     }
 
     /// `a && b` and `a || b`. If the right side [can fail](Program::can_fail), it is not computed
-    /// where the left side decides. Neither are its reductions that can fail; the others are
-    /// computed everywhere.
+    /// where the left side decides. The same holds for its reductions that can fail. Its other
+    /// reductions are computed everywhere.
     fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
         let and = matches!(op, BinOp::And(_));
         let lazy = self.program.can_fail(b);
@@ -465,7 +465,8 @@ impl<'a> Lower<'a> {
         )
     }
 
-    /// A condition that is used more than once: a statement, and a reference to its value.
+    /// Adds a statement that computes a condition, and returns a reference to its value, which can
+    /// be used more than once.
     fn condition(&mut self, code: TokenStream) -> TokenStream {
         let name = own(&format!("condition{}", self.conditions));
         self.conditions += 1;

@@ -4,8 +4,8 @@
 //! [`tokens`] wraps brackets so that syn can parse several indices, and [`ast`] parses the call.
 //! [`valid`] finds the loops ([`names`]) and builds the tree of [`node`]s, with the help of
 //! [`elements`], [`calls`], [`captured`] (code without loops) and [`nested`] (other macros).
-//! [`sizes`] finds the size of each loop. [`expand`] writes the result: [`lower`] the nodes,
-//! [`loop_dims`] the dims, and [`library`] the paths.
+//! [`sizes`] finds the size of each loop. [`expand`] writes the expansion, with the help of
+//! [`lower`] (nodes), [`loop_dims`] (dims) and [`library`] (paths).
 
 pub mod ast;
 mod calls;

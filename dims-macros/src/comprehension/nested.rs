@@ -152,8 +152,8 @@ impl Uses<'_> {
         });
     }
 
-    /// A nested comprehension, which may declare loops with the names of outer ones: those of its
-    /// list, and `others`.
+    /// A nested comprehension. Its own loops, which are those of its list and `others`, may have
+    /// the names of outer loops.
     fn comprehension(&mut self, call: &ComprehensionCall, others: &[Ident]) {
         self.scoped(|uses| {
             for axis in &call.axes {

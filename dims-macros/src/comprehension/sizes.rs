@@ -35,8 +35,8 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
             open.dedup();
             if let [id] = open[..] {
                 known[id] = true;
-                // If the loop is in one index only, no step is needed: binding that index gives it
-                // the same size.
+                // If the loop is in one index only, no step is needed: binding the operand gives
+                // the loop the same size.
                 if !stands_once(program, id) {
                     let (operand, rank, index) = (element.operand, element.indices.len(), index.clone());
                     steps.push(Step::Fit { operand, at, rank, index });

@@ -84,7 +84,7 @@ pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program
             program.body = Node::Reduce(Box::new(Reduce { name, loops: summed, body }));
         }
     }
-    // Only look for sizes if everything else is right: a misspelt loop would have no size.
+    // Only look for sizes if everything else is right: a misspelled loop would have no size.
     mistakes.or(())?;
     program.sizes = sizes::steps(&program)?;
     Ok(program)
@@ -302,8 +302,8 @@ impl Checker {
                         self.mistakes.at(literal, message);
                     }
                 }
-                // If an index gives a loop its size, the expansion contains it twice, so the code
-                // in it is computed in advance.
+                // If an index gives a loop its size, the expansion contains the index twice, so
+                // Rust code in the index is computed in advance.
                 let index = matches!(op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_));
                 let (a, b) = match (a, b) {
                     (Node::Rust(code), b) if index && sizes::linear(&self.locals, &b).is_some() => {

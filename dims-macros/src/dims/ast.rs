@@ -183,8 +183,8 @@ pub fn cfgs(attrs: &[Attribute]) -> Vec<&Attribute> {
 }
 
 /// Checks that no name is used twice, and that there are at most [`MOST`] dims, so that their
-/// positions fit into their keys. The flag of a dim says whether it always exists. If it depends on
-/// a `cfg`, rustc checks its name.
+/// positions fit into their keys. The flag of a dim says whether it always exists. If a dim depends
+/// on a `cfg`, only rustc can tell whether its name is used twice.
 fn check<'a>(dims: impl Iterator<Item = (&'a Ident, bool)>, lists: &'a [Several]) -> Result<()> {
     let mut seen = HashMap::new();
     let (mut errors, mut count): (Option<Error>, usize) = (None, 0);

@@ -14,7 +14,8 @@ pub fn expand(input: &DimsInput) -> TokenStream {
             dims.iter().enumerate().map(|(position, dim)| declared(dim, position, &krate)).collect()
         }
         DimsInput::Local(dims, lists) => {
-            // Outside of functions, rustc's error quotes the first token that begins no item.
+            // Outside of functions, rustc's error quotes the first token that begins no item, so
+            // the hint comes first.
             let hint = "local dims belong in a function: outside, declare `dims! { struct I; struct J; }`";
             let hint = (!dims.is_empty()).then(|| quote!(#hint;));
             let dims = dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate));

@@ -203,7 +203,7 @@ fn coordinates_of<'n>(
 fn check_count(numbered: &Numbered, before: usize, table: &Table, words: &Words, errors: &mut Errors) {
     let is_named = |axis: usize| table.entries[axis].number.is_none();
     let named_before = |axis: usize| (0..axis).filter(|&axis| is_named(axis)).count();
-    // The first axis that is too many is reported.
+    // If earlier arrays already have too many axes, the first such axis was reported there.
     if named_before(before) > MOST_LOOPS {
         return;
     }

@@ -65,9 +65,9 @@ pub fn expand(input: &LoadInput) -> TokenStream {
 
 fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
-    // All of this has the span of the type, because rustc then reports an error only once. The type
-    // may come from another macro, whose code cannot name `from`, so the loader gets a second name
-    // with this span.
+    // The code for a field has the span of the field's type, because rustc then reports an error
+    // only once. The type may come from another macro, whose code cannot name `from`, so the loader
+    // gets a second name with this span.
     let outer = own("from");
     let field =
         |call: TokenStream| quote_spanned!(ty.span()=> { let __from = &mut *#outer; __from.field(#call) });

@@ -77,7 +77,7 @@ fn listed_sizes(operand: &Expr) -> Option<Vec<&ExprArray>> {
     sizes.collect()
 }
 
-/// Whether a size is `-1`, to be inferred from the others.
+/// Whether a size is `-1`, to be inferred from the other sizes.
 fn is_open(size: &Expr) -> bool {
     let Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) = size else { return false };
     matches!(&**expr, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1")

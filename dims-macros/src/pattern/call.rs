@@ -182,7 +182,7 @@ fn op_named(tokens: TokenStream, span: Span) -> Op {
     Op { name: name.trim_start_matches("r#").to_owned(), span, closure: None }
 }
 
-/// `, max` after a string.
+/// Parses the reduction after a pattern in a string: `, max`.
 fn reduction(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Option<Op>> {
     if !input.peek(Token![,]) || size_follows(input) {
         let what = format!("expected a reduction after the pattern: `{}`", form.example);

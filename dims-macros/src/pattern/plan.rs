@@ -8,7 +8,7 @@ use syn::Expr;
 use syn::spanned::Spanned;
 
 /// A variable of the macro. Hygiene keeps it apart from the user's variables, but not from
-/// constants and unit structs.
+/// constants and unit structs, so its name starts with `__`.
 pub fn own(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }

@@ -112,7 +112,7 @@ pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTran
     let Sides { left, right } = parse(words, errors);
     let well_formed = errors.is_empty();
     let Some((right, _)) = right else {
-        // A misspelt arrow has already been reported.
+        // A misspelled arrow has already been reported.
         if well_formed {
             let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
             errors.at(words, &words.end, what);
@@ -262,7 +262,7 @@ fn sides(
             }
             reported.push(axis);
             let name = &table.entries[axis].name;
-            // A misspelt name is reported once: on the right, where the name is unknown.
+            // A misspelled name is reported once: on the right, where the name is unknown.
             let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));
             if kind != TransformKind::Repeat && new.any(|own| nearest(own, left_names()) == Some(name)) {
                 continue;

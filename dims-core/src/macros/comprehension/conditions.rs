@@ -1,5 +1,6 @@
-//! Conditions on the operands of macros, each checked by a trait. If a condition does not hold,
-//! rustc cannot infer the associated type, so it reports each mistake only once.
+//! Conditions on the operands of macros, each checked by a trait. The trait's parameter `M` is a
+//! marker that rustc infers: `True` if the condition holds. If the condition does not hold, `M` and
+//! the trait's associated type stay unknown, so rustc reports each mistake only once (see `Never`).
 
 use crate::expr::{Operand, Scalar, Unary};
 use crate::operators::elementwise::UnaryOut;
@@ -13,9 +14,9 @@ use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
-/// A second marker for a condition that does not hold. It is for conditions that only one type
-/// meets: if all other types had the same marker, rustc would choose it for them. Between two
-/// markers, rustc cannot choose.
+/// A second marker, besides `False`, for a condition that does not hold. It is for conditions that
+/// only one type meets: if all other types had the same marker, rustc would choose it for them.
+/// Between two markers, rustc cannot choose.
 #[derive(Debug)]
 pub struct Other;
 

@@ -30,7 +30,7 @@ pub(super) const ABSENT: usize = 0;
 /// innermost.
 #[derive(Clone)]
 pub struct ArrayLayout {
-    /// For each dim of all tensors, the distance between neighbouring arrays, counted in arrays:
+    /// For each dim of all tensors, the distance between neighboring arrays, counted in arrays:
     /// at least 1, or [`ABSENT`].
     pub(super) strides: Sizes,
     /// The sizes of the positional axes.
@@ -50,8 +50,9 @@ impl ArrayLayout {
 pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
 /// A pull-back for arrays of dynamic rank. The arguments are all tensors and their layouts, the
-/// position of an example, its result, the cotangent, and the gradients of earlier examples. The
-/// gradients of this example are appended to them. Each must have the shape of its array.
+/// position of an example, its result, the cotangent, and the gradients of earlier examples, to
+/// which the gradients of this example are appended. The gradient with respect to an array must have
+/// the shape of the array.
 pub(super) type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,

@@ -112,9 +112,10 @@ pub trait Decompositions: AsTensor {
     ///
     /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
     /// form for equal singular values. The gradient of a result that depends on this choice is
-    /// infinite, NaN or wrong, and inaccurate if singular values are nearly equal. The same holds if
-    /// one is 0 and the matrix is not square. The first derivative of `s` is defined even if some
-    /// are equal; its second derivative is not. (J. Townsend, 2016.)
+    /// infinite, NaN or wrong, and inaccurate if singular values are nearly equal. If the matrix is
+    /// not square, a singular value that is 0 or nearly 0 has the same effect. The first derivative
+    /// of `s` is defined even if some singular values are equal; its second derivative is not.
+    /// (J. Townsend, 2016.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -188,8 +189,8 @@ pub trait Decompositions: AsTensor {
     /// The decomposed matrix is `(a + a^H) / 2`, so the gradient is symmetric. The sign (or complex
     /// phase) of eigenvectors is arbitrary, and so is the basis that they form for equal
     /// eigenvalues. The gradient of a result that depends on this choice is infinite, NaN or wrong,
-    /// and inaccurate if eigenvalues are nearly equal. The first derivative of `w` is defined even if
-    /// some are equal; its second derivative is not.
+    /// and inaccurate if eigenvalues are nearly equal. The first derivative of `w` is defined even
+    /// if some eigenvalues are equal; its second derivative is not.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -47,8 +47,8 @@ fn with_last(all: &[usize], last: [usize; 2]) -> Order {
     all.iter().copied().filter(|axis| !last.contains(axis)).chain(last).collect()
 }
 
-/// The axes of the batch, and those of the matrices, which are last in this order. All with their
-/// sizes.
+/// The axes of the batch, and the two axes of the matrices, which are last in `order`. Each axis
+/// comes with its size.
 fn batch_of(
     order: &[usize],
     keys: &[DimKey],
@@ -138,8 +138,8 @@ impl<T: Element> MatrixBatch<T> {
         }
     }
 
-    /// The position of a matrix in the batch, such as `b = 3, t = 7`. In a loop of calls, the
-    /// position of the example comes first.
+    /// The position of a matrix in the batch, such as `b = 3, t = 7`. If a batched function is
+    /// called once for each example, the position of the example comes first.
     #[cold]
     fn place(&self, mut at: usize) -> String {
         let mut parts: Vec<String> = Vec::new();
@@ -199,7 +199,7 @@ impl<T: Element> MatrixBatch<T> {
 }
 
 /// The right-hand sides for a batch of matrices. Their dims are those of the batch, the dim of the
-/// rows, and extra dims: each position of these is one right-hand side.
+/// rows, and extra dims. Each position along the extra dims is one right-hand side.
 pub(crate) struct RightSides<T> {
     pub(crate) data: Buffer<T>,
     /// The extra dims.

@@ -139,8 +139,9 @@ pub trait LinearSystems: AsTensor {
     }
 
     /// The sign of the determinant, and the logarithm of its magnitude, which does not overflow
-    /// where the determinant would. If a pivot of the elimination is 0, they are 0 and minus
-    /// infinity. Otherwise the sign of a complex determinant is a number of magnitude 1.
+    /// where the determinant would. If a pivot of the elimination is 0, the sign is 0 and the
+    /// logarithm is minus infinity. Otherwise the sign of a complex determinant is a number of
+    /// magnitude 1.
     ///
     /// The gradient requires that the matrix is invertible.
     ///

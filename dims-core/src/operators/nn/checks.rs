@@ -77,12 +77,13 @@ pub fn try_check_lengths<L: Dims>(
     Ok(())
 }
 
-/// Checks that two tensors have the same size along each dim that they share. A dim of one and a
-/// prime of it in the other are not compared.
+/// Checks that two tensors have the same size along each dim that they share. A dim of one tensor
+/// and its prime in the other are not compared.
 ///
 /// Layers that look up elements by index along such a dim need this check, because the lookup
 /// itself only checks that the indices are within the size. Recurrent layers need it because they
-/// combine results computed from the tensors, and a message would only say where those were made.
+/// combine results computed from the tensors, and a message would only say where these results were
+/// made.
 #[doc(hidden)]
 #[panicking_twin]
 pub fn try_check_sizes<T, X: Dims, Y: Dims, A: Expr, B: Expr>(

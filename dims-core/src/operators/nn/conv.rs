@@ -285,7 +285,7 @@ where
     multiplied::<_, _, JoinedKeys<C, K>, U, X>(windows, weight.expr)
 }
 
-/// The size of a dim with `step - 1` zeros between neighbours and padding on both sides.
+/// The size of a dim with `step - 1` zeros between neighbors and padding on both sides.
 fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Result<usize, DimError> {
     let spread =
         slide.size.saturating_sub(1).checked_mul(step).and_then(|len| len.checked_add(slide.size.min(1)));
@@ -353,8 +353,8 @@ where
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
             return fail("the window's span is too large");
         };
-        // Padding removes window positions. The margin of zeros is one whole span, whatever the
-        // padding.
+        // On each side there is a margin of `span` zeros, whatever the padding. The padding then
+        // removes positions of the window.
         let spread = widened(slide, span, span.saturating_add(more), stride)?;
         let mut along = slid(
             crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },

@@ -210,7 +210,8 @@ where
     }
     let (predictions, target) = (predictions.borrowed(), target.into_named());
     let predictions = reference::<A>(&predictions);
-    // Unified here, because the origins of intermediate results are not those of the operands.
+    // The sizes are unified here, so that a message says where the operands come from. The origins
+    // of intermediate results are in this file or unknown.
     let mut shape = Shape::new::<A::Dims, LossRank<A, I>>();
     predictions.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
     target.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
@@ -275,8 +276,8 @@ fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
     Named::<T, S, R, _>::from_expr(Select { cond: &counted.expr, a: value, b: Scalar(other) })
 }
 
-/// The mean over the classes of each logarithm times its weight. (The sum can be too large for half
-/// precisions.)
+/// The mean, over the classes, of the logarithms times their weights. (The sum can be too large for
+/// half precisions.)
 #[track_caller]
 fn mean_of_logs<A, C, X>(
     logs: &TensorOf<A>,

@@ -59,7 +59,7 @@ pub type ScaledAndShifted<A, G, B> = Named<
 >;
 
 /// Normalizations. They run immediately, except for
-/// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learnt gain and bias with ordinary
+/// [`batch_norm_with`](Normalization::batch_norm_with). Apply a learned gain and bias with ordinary
 /// operators: `x.layer_norm(Feat, 1e-5) * &gain + &bias` fuses with later operations.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) can apply them in the pass that
 /// normalizes.
@@ -90,7 +90,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over
-    /// `dims`, then a learnt gain and bias.
+    /// `dims`, then a learned gain and bias.
     ///
     /// `gain` and `bias` can have any dims of `x`, or be single numbers. If all their dims are in
     /// `dims`, and no gradient or recorded function traces an operand, `gain` and `bias` are

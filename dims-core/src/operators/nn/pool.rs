@@ -216,7 +216,7 @@ fn of_counted<T: Analytic, S: Dims, R: Rank>(
 }
 
 /// Whether one of `positions` windows, `stride` apart, contains none of the `own` elements, which
-/// follow `padding` others.
+/// follow `padding` elements of padding.
 ///
 /// Such a window steps over the `own` elements: its first position that is not in the padding
 /// before them is already past them. (Each window has such a position, because padding is at most
@@ -228,9 +228,9 @@ fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation:
     })
 }
 
-/// Whether each window contains an element, whatever the size of the dim. It does if one of the
-/// `len` positions in a window is past the padding at the start in the first window, and before the
-/// padding at the end in the last window.
+/// Whether each window is sure to contain an element that is not padding, whatever the size of the
+/// dim. This holds if one of the `len` positions in a window is past the padding at the start in the
+/// first window, and before the padding at the end in the last window.
 fn always_meet(front: usize, behind: usize, len: usize, dilation: usize) -> bool {
     let first = front.checked_next_multiple_of(dilation);
     let padded = first.and_then(|first| first.checked_add(behind));
