@@ -84,8 +84,8 @@ impl Interpolation {
         }
     }
 
-    /// The position and the weight of an old element from which the new element `at` of `len` is
-    /// computed. `tap` is the number of the old element: below 2 for a line, below 4 for a curve.
+    /// A tap: the position and the weight of one of the old elements from which the new element `at`
+    /// of `len` is computed. `tap` is the number of the tap: below 2 for a line, below 4 for a curve.
     fn tap<T: Real>(self, tap: usize, at: usize, size: usize, len: usize) -> (usize, T) {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));
@@ -160,7 +160,7 @@ impl<T: Real> ResizeDim<T> for Interpolate {
 }
 
 impl Interpolate {
-    /// For each new element, the sum of the taps `first` and `second`.
+    /// For each new element, the sum of the taps number `first` and `second`.
     #[track_caller]
     fn taps<T: Real, S: Dims, R: Rank>(
         &self,
@@ -173,7 +173,7 @@ impl Interpolate {
         Ok(Binary { op: ops::Add, a, b })
     }
 
-    /// For each new element, the old element at its tap number `tap`, times the weight of the tap.
+    /// For each new element, the old element at the tap number `tap`, times the weight of the tap.
     /// The product is 0 where the weight is 0, even if the old element is infinite or NaN.
     #[track_caller]
     fn tap<T: Real, S: Dims, R: Rank>(

@@ -290,7 +290,7 @@ fn check_result(
     }
     match output.places.iter().find(|(axis, _)| axis.is_none()) {
         Some((_, place)) if !from_dots => {
-            errors.at(words, place, "`...` is missing in the first array, whose axes it stands for");
+            errors.at(words, place, "`...` stands for axes of the first array: write it there, too");
         }
         Some((_, place)) if output.slots.last() != Some(&Slot::Rest) => errors.at(
             words,

@@ -86,7 +86,7 @@ mod tests {
     use proc_macro2::Span;
 
     #[test]
-    fn names_of_models_become_names_of_rusts() {
+    fn names_of_models_become_names_in_rust() {
         let dim = |name| super::dim(name, Span::call_site()).to_string();
         let field = |name| super::field(name, Span::call_site()).to_string();
         for (name, as_dim, as_field) in [

@@ -274,7 +274,7 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
     Word::Name(name.to_owned())
 }
 
-const COORDINATES: &str = "brackets contain the number of coordinates: in `yx[p [2]]`, each `p` has two";
+const COORDINATES: &str = "brackets contain the number of coordinates of a position: in `yx[p [2]]`, each position along `p` has two";
 
 const DOTS_IN_A_NAME: &str = "put a space between `...` and the axis next to it";
 

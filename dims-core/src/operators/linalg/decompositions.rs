@@ -113,8 +113,8 @@ pub trait Decompositions: AsTensor {
     /// The sign (or complex phase) of singular vectors is arbitrary, and so is the basis that they
     /// form for equal singular values. The gradient of a result that depends on this choice is
     /// infinite, NaN or wrong, and inaccurate if singular values are nearly equal. If the matrix is
-    /// not square, a singular value that is 0 or nearly 0 has the same effect. The first derivative
-    /// of `s` is defined even if some singular values are equal; its second derivative is not.
+    /// not square, a singular value of 0 has the same effect as equal ones. The first derivative of
+    /// `s` is defined even if some singular values are equal; its second derivative is not.
     /// (J. Townsend, 2016.)
     ///
     /// ```

@@ -210,8 +210,8 @@ where
     }
     let (predictions, target) = (predictions.borrowed(), target.into_named());
     let predictions = reference::<A>(&predictions);
-    // The sizes are unified here, so that a message says where the operands come from. The origins
-    // of intermediate results are in this file or unknown.
+    // The sizes are unified here, because a message about sizes of intermediate results could not
+    // say where the operands come from.
     let mut shape = Shape::new::<A::Dims, LossRank<A, I>>();
     predictions.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
     target.expr.unify::<A::Dims, LossRank<A, I>>(&mut shape)?;
