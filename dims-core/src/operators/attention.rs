@@ -359,8 +359,9 @@ where
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
-/// Attention with dropout. `M` is the mask that the user passed, for scores of `T`. If `T` is a half
-/// precision, all other operands, including the bias of the mask, are already converted to `f32`.
+/// Attention with dropout. `M` is the mask that the user passed, for scores of `T`. If `T` is a
+/// half precision, all other operands, including the bias of the mask, are already converted to
+/// `f32`.
 #[track_caller]
 fn with_dropout<Q, K, V, F, O, T, M, B, S, X>(
     (q, k, v): (Q::Expr, K::Expr, V::Expr),

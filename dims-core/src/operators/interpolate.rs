@@ -84,8 +84,9 @@ impl Interpolation {
         }
     }
 
-    /// A tap: the position and the weight of one of the old elements from which the new element `at`
-    /// of `len` is computed. `tap` is the number of the tap: below 2 for a line, below 4 for a curve.
+    /// A tap: the position and the weight of one of the old elements from which the new element
+    /// `at` of `len` is computed. `tap` is the number of the tap: below 2 for a line, below 4 for a
+    /// curve.
     fn tap<T: Real>(self, tap: usize, at: usize, size: usize, len: usize) -> (usize, T) {
         let place = self.place(at, size, len);
         let (first, share) = (Float::floor(place) as isize, place - Float::floor(place));

@@ -30,7 +30,8 @@ pub(super) fn moved<T: Element, S: Dims, R: Rank>(
     moved_as(blocks, dim, len, sizes, runs, fill)
 }
 
-/// Moves the rows of each block, so that the dim has the size `len`. The new row `at` is the old row `from(at)`.
+/// Moves the rows of each block, so that the dim has the size `len`. The new row `at` is the old
+/// row `from(at)`.
 #[track_caller]
 pub(super) fn moved_by<T: Element, S: Dims, R: Rank>(
     mut blocks: RowBlocks<T>,

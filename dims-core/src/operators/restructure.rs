@@ -346,9 +346,9 @@ pub trait Restructure: AsTensor {
 
     /// Cuts the tensor along the dim `whole` into consecutive pieces, one for each of the dims
     /// `parts`. In each piece, its dim replaces `whole`, as in torchdim's
-    /// `x.split((a, b), whole)`. At most one of `parts` may have no size; its piece gets the rest. If
-    /// all sizes are static, rustc checks their sum. The pieces are views, so call `split_to` on a
-    /// reference if the tensor owns its elements.
+    /// `x.split((a, b), whole)`. At most one of `parts` may have no size; its piece gets the rest.
+    /// If all sizes are static, rustc checks their sum. The pieces are views, so call `split_to` on
+    /// a reference if the tensor owns its elements.
     ///
     /// ```
     /// use typed_dims::prelude::*;

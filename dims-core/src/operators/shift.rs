@@ -57,8 +57,8 @@ impl<T> Pad<T> {
     }
 
     /// The sources of a padded line, if there are three runs of them: the padding at the start, the
-    /// other elements, and the padding at the end. Also returns the least `size` for which there are
-    /// three runs.
+    /// other elements, and the padding at the end. Also returns the least `size` for which there
+    /// are three runs.
     fn runs(&self, size: usize, before: usize, after: usize) -> Option<([RowRun; 3], usize)> {
         let most = before.max(after);
         let (start, end, least) = match self {

@@ -51,8 +51,8 @@ pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
 
 /// A pull-back for arrays of dynamic rank. The arguments are all tensors and their layouts, the
 /// position of an example, its result, the cotangent, and the gradients of earlier examples, to
-/// which the gradients of this example are appended. The gradient with respect to an array must have
-/// the shape of the array.
+/// which the gradients of this example are appended. The gradient with respect to an array must
+/// have the shape of the array.
 pub(super) type Pull<Flat, E> = Arc<
     dyn Fn(
             &StepOperands<'_, '_>,

@@ -60,9 +60,9 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 /// The methods do not reduce over examples: each yields one loss per prediction. Reduce the losses
 /// with `.mean(Batch)` or `.sum(Batch)`. The classification losses,
 /// [`cross_entropy`](Losses::cross_entropy), [`cross_entropy_with`](Losses::cross_entropy_with) and
-/// [`nll_loss`](Losses::nll_loss), have the dims of `x` without that of the classes. The other losses
-/// are computed element by element, in the pass that reduces them, and have the dims of `x`. For one
-/// loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
+/// [`nll_loss`](Losses::nll_loss), have the dims of `x` without that of the classes. The other
+/// losses are computed element by element, in the pass that reduces them, and have the dims of `x`.
+/// For one loss per example, reduce over its features: `.mean(Feat)`, or `.sum(Class)` for
 /// [`kl_div_loss`](Losses::kl_div_loss).
 ///
 /// Targets must not have dims that the losses lack; otherwise every prediction would be compared

@@ -229,8 +229,8 @@ fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation:
 }
 
 /// Whether each window is sure to contain an element that is not padding, whatever the size of the
-/// dim. This holds if one of the `len` positions in a window is past the padding at the start in the
-/// first window, and before the padding at the end in the last window.
+/// dim. This holds if one of the `len` positions in a window is past the padding at the start in
+/// the first window, and before the padding at the end in the last window.
 fn always_meet(front: usize, behind: usize, len: usize, dilation: usize) -> bool {
     let first = front.checked_next_multiple_of(dilation);
     let padded = first.and_then(|first| first.checked_add(behind));
