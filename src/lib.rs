@@ -195,7 +195,7 @@ pub use nalgebra;
 pub use ndarray;
 #[doc(hidden)]
 pub use typed_dims_core::__private;
-// (At the root, so that rustc's messages name these by short paths.)
+// These re-exports are at the root, so that rustc's messages name the items by short paths.
 #[cfg(feature = "blas")]
 #[doc(inline)]
 pub use typed_dims_core::blas;
@@ -217,7 +217,7 @@ pub use typed_dims_macros::{
 };
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
-// (Re-exported by name, so that rustc names the missing feature.)
+// Re-exported by name instead of with a glob, so that rustc can name the missing feature.
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 #[doc(inline)]
 pub use typed_dims_core::file;

@@ -8,7 +8,7 @@
 //! | step | collective |
 //! |---|---|
 //! | reduces along a split dim, for example in a sum, a maximum or a softmax | all-reduce |
-//! | sums over such a dim, and stores the sum in parts along the same mesh axis | reduce-scatter |
+//! | sums over a split dim, and stores the sum in parts along the same mesh axis | reduce-scatter |
 //! | reads a whole value that is stored in parts | all-gather |
 //! | needs a value split along a dim other than the one along which it is stored | all-to-all |
 //! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
@@ -112,8 +112,8 @@ macro_rules! mesh {
     )*};
 }
 
-/// Devices along axes. The last axis is the innermost: devices that are adjacent along it are
-/// adjacent in the list of devices.
+/// Devices arranged along axes. The last axis is the innermost: devices that are adjacent along it
+/// are adjacent in the list of devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Mesh {
     axes: Vec<(&'static str, usize)>,

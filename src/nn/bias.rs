@@ -111,8 +111,8 @@ kinds! {
     WithBias Linear Named<T, O>,
         |bias, y| (y + bias).eval().same_set(),
         |x, dims, epsilon, weight| {
-            // `layer_norm_affine` requires that `x` has the dims of the weight. This follows from
-            // the bound `D: DimsOf<X, Y>` of the layer, but rustc cannot infer it.
+            // This is `layer_norm_affine` without its bound that `x` has the dims of the weight.
+            // The bound follows from `D: DimsOf<X, Y>` of the layer, but rustc cannot infer that.
             unwrap(scaled_and_shifted(x, dims, epsilon_of(epsilon), weight, bias)).same_set()
         };
     NoBias Projection NoBias,

@@ -54,7 +54,7 @@ where
     pub bias: B::Of<T, O>,
 }
 
-/// Checks that the channels of the input, those of the output and the kernel share no dim.
+/// Checks that the input channels, the output channels and the kernel share no dim.
 #[track_caller]
 const fn check_layer<C: LayerDims, O: LayerDims, K: LayerDims>(layer: &str) {
     check_distinct::<C, O>(layer);
@@ -211,7 +211,7 @@ where
 {
     /// Applies the transposed convolution along `dims`, one dim for each dim of `K`, in the same
     /// order. Each element of `x` adds a multiple of the kernel to the result. The stride in
-    /// `steps` is the distance between the kernels of neighbouring elements. The padding is the
+    /// `steps` is the distance between the kernels of neighboring elements. The padding is the
     /// number of elements that are cut off at each end of the result.
     ///
     /// # Panics

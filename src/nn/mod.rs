@@ -18,7 +18,7 @@
 //! |---|---|
 //! | [`Linear`], [`Projection`] | a linear map with a bias, and one without |
 //! | [`Embedding`] | a table with a row for each index |
-//! | [`LayerNorm`], [`RmsNorm`], [`GroupNorm`], [`BatchNorm`] | normalization, with learnt scales |
+//! | [`LayerNorm`], [`RmsNorm`], [`GroupNorm`], [`BatchNorm`] | normalization, with learned scales |
 //! | [`Conv`], [`ConvTranspose`] | a convolution along any number of dims, and its transpose |
 //! | [`MultiHeadAttention`] | attention between tokens, with a cache of keys and values |
 //! | [`Rope`] | positions as rotations of queries and keys |

@@ -1,4 +1,4 @@
-//! Normalization: functions, and layers with learnt scales.
+//! Normalization: functions, and layers with learned scales.
 
 use crate::creation::create::SizedDims;
 use crate::nn::bias::{BiasKind, NoBias, WithBias};
@@ -14,7 +14,7 @@ use typed_dims_core::training::optim::in_place::{approach, scale};
 
 const EPSILON: f64 = 1e-5;
 
-/// Normalizes to mean 0 and variance 1 along the dims `D`, then applies a learnt scale and offset:
+/// Normalizes to mean 0 and variance 1 along the dims `D`, then applies a learned scale and offset:
 /// `y = (x - mean over D of x) / sqrt(var over D of x + epsilon) * weight[D] + bias[D]`.
 ///
 /// (J. L. Ba, J. R. Kiros, G. E. Hinton, 2016, "Layer normalization".)
@@ -97,7 +97,7 @@ impl<D: LayerDims, T: Real, B: BiasKind> LayerNorm<D, T, B> {
     }
 }
 
-/// Normalizes to a mean square of 1 along the dims `D`, then applies a learnt scale:
+/// Normalizes to a mean square of 1 along the dims `D`, then applies a learned scale:
 /// `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
 ///
 /// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
@@ -181,7 +181,7 @@ impl<C: Dims, T> NormMode<C, T> {
     }
 }
 
-/// Normalizes each of the channels `C` to mean 0 and variance 1, then applies a learnt scale and
+/// Normalizes each of the channels `C` to mean 0 and variance 1, then applies a learned scale and
 /// offset: `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
 ///
 /// In training, call [`train`](BatchNorm::train), which normalizes with the moments of the batch
@@ -367,7 +367,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
 }
 
 /// Splits the channels `C` into `GROUPS` groups of equal size, normalizes each group to mean 0 and
-/// variance 1, and applies a learnt scale and offset for each channel:
+/// variance 1, and applies a learned scale and offset for each channel:
 /// `y = (x - mean) / sqrt(var + epsilon) * weight[C] + bias[C]`.
 ///
 /// (Y. Wu, K. He, 2018, "Group normalization". With one group for each channel, this is instance

@@ -21,7 +21,7 @@ use typed_dims_core::operators::nn::checks::check_sizes;
 /// The product of a rotated query and a rotated key does not change if both shift by the same
 /// number of positions. (J. Su and others, 2021, "RoFormer". The two halves of the features are
 /// paired as in GPT-NeoX and in Llama's weights for `transformers`;
-/// [`interleaved`](Rope::interleaved) pairs neighbours.)
+/// [`interleaved`](Rope::interleaved) pairs neighbors.)
 ///
 /// ```
 /// use typed_dims::nn::Rope;
@@ -49,7 +49,8 @@ where
     /// the features.
     #[parameters(constant)]
     neighbours: Option<Named<usize, (F,)>>,
-    /// What the tables above are computed from. Programs compare it, but not the tables.
+    /// The settings from which the tables above are computed. Recorded programs compare these
+    /// settings, but not the tables.
     #[parameters(constant)]
     angles: RopeAngles,
 }

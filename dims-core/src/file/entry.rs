@@ -329,7 +329,7 @@ impl<'f> Entry<'f> {
         }
     }
 
-    /// Checks that the role of the axis fits the dim's, as for a rename: see
+    /// Checks that the role of the axis fits the role of the dim, as for a rename: see
     /// [`role`](crate::types::role).
     fn check_role(&self, keys: &[DimKey], key: &DimKey, axis: &AxisName) -> Result<(), FileError> {
         match (axis.roles.first(), key.roles.first()) {

@@ -102,8 +102,8 @@ pub enum FileKind {
 
 impl FileKind {
     /// The kind of file that begins like these bytes. No file begins like two kinds: a safetensors
-    /// file begins with the length of its header, and as a length, the first bytes of the other
-    /// kinds would be too large.
+    /// file begins with the length of its header, and the first bytes of the other kinds, read as a
+    /// length, are too large.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..] => Some(FileKind::Npz),

@@ -360,7 +360,7 @@ impl SafetensorsWriter {
     /// # Errors
     ///
     /// If NumPy lacks the element type of a tensor, if names of dims are too long for a header, if
-    /// the name of a tensor begins with `text of `, like those of notes, or as for
+    /// the name of a tensor begins with `text of `, like the names of notes, or as for
     /// [`NpzWriter::into_bytes`](super::npz::NpzWriter::into_bytes).
     #[cfg(feature = "npy")]
     pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {

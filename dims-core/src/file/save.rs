@@ -53,7 +53,8 @@ fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
     Ok(())
 }
 
-/// Follows a path as long as its last component is a symbolic link. `None` if the path leads to an open file of a process.
+/// Follows a path as long as its last component is a symbolic link. `None` if the path leads to an
+/// open file of a process.
 fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_path_buf();
     for _ in 0..=MOST_LINKS {
@@ -76,8 +77,8 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
-    // The mode of any new file, to which the umask applies. (By default only its owner can read a
-    // temporary file.)
+    // Sets the mode of any new file, to which the umask applies. (By default, only the owner can
+    // read a temporary file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // (The error of `tempfile` names the temporary file, so only its kind is kept.)
@@ -97,8 +98,8 @@ fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// The error to return if the old file could not be replaced. On Windows, a file that is mapped or open elsewhere cannot be
-/// replaced, and the system often reports only that access is denied.
+/// The error to return if the old file could not be replaced. On Windows, a file that is mapped or
+/// open elsewhere cannot be replaced, and the system often reports only that access is denied.
 fn of_replacing(error: Error) -> Error {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;

@@ -39,7 +39,8 @@ fn has_axes(recorded: &EngineInput, given: &[EngineAxis]) -> bool {
     names.eq(recorded.dims.iter()) && axes.len() == given.len() && axes.iter().zip(given).all(is_same)
 }
 
-/// The type of a tensor and its axes, the first of which have these dims.
+/// Describes a tensor in a message: its element type, and its axes. `dims` are the dims of the
+/// first axes; the other axes are written as `..`.
 fn described<'n>(tensor: &EngineTensor, dims: impl Iterator<Item = &'n str>) -> String {
     let names = dims.chain(std::iter::repeat(".."));
     let axes: Vec<String> =
@@ -112,7 +113,7 @@ impl Given<'_> {
         let (mut number, splits) = (first, self.splits);
         let own = self.pjrt.put_parts(value, self.mesh, &mut |tensor| {
             number += 1;
-            // (A value may have other tensors than the recorded one, which is an error later.)
+            // If the value does not have the recorded tensors, `add_all` returns an error.
             let split = splits.get(number - 1).filter(|split| split.len() == tensor.axes.len());
             Ok(split.cloned().unwrap_or_else(|| vec![None; tensor.axes.len()]))
         })?;

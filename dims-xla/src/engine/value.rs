@@ -67,8 +67,8 @@ impl<P: Parameters> OnDevice<P> {
     /// A call with a failed check leaves the state that was moved into it unchanged. After the
     /// error has been returned once, the state can be read or passed to further calls. A result
     /// counts as state if it has the field, type and sizes of exactly one moved tensor, and no
-    /// other result has them. If as many results as moved tensors share a type and sizes, all of
-    /// these results are state. Reading any other result returns the error again.
+    /// other result has them. Also, if there are as many results as moved tensors of some type and
+    /// sizes, all of these results are state. Reading any other result returns the error again.
     pub fn to_host(&self) -> Result<P, XlaError> {
         self.pending.iter().try_for_each(Dependence::check)?;
         let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;

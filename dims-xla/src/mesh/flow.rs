@@ -88,8 +88,9 @@ pub(super) struct Tracer<'p> {
     pub(super) program: &'p EngineProgram,
     pub(super) placement: &'p Placement,
     pub(super) values: Vec<FlowValue>,
-    /// The transfers and checks that were already added.
+    /// The values, pieces and splits whose transfers were already added.
     pub(super) known: BTreeSet<(usize, usize, Split)>,
+    /// The lookup tables whose checks were already added.
     pub(super) checked: BTreeSet<usize>,
     pub(super) flow: Flow,
 }
@@ -220,8 +221,8 @@ impl<'p> Tracer<'p> {
         (piece, job.uses_of(operand, &self.values[operand.value].pieces[piece], self.program))
     }
 
-    /// Finds the steps whose results are stored in their split at rest. The results are state, or
-    /// are used only to compute state, by steps that keep the axes that are split at rest.
+    /// Finds the steps whose results are stored in their split at rest. Such a result is state, or
+    /// is read only by steps that compute state and keep the axes that are split at rest.
     fn at_rest(&mut self, jobs: &[Option<Vec<Job<'_>>>]) {
         let rest: Vec<Vec<Split>> = self
             .values
@@ -464,7 +465,8 @@ impl<'p> Tracer<'p> {
         self.flow.reads.resize(steps, Vec::new());
     }
 
-    /// Adds a read of a piece and its transfers, unless the piece is stored in this split.
+    /// Adds a read of a piece and its transfers, unless the piece is stored in the split in which
+    /// it is read.
     fn read(
         &mut self,
         number: usize,

@@ -73,7 +73,7 @@ impl<'p> Job<'p> {
             return;
         };
         for index in indices {
-            // The table is contiguous along the loops of the index in this order.
+            // The table is contiguous along the loops of the index, sorted as `order` says.
             let (mut step, mut loops) = (1, vec![None; index.field.sizes.len()]);
             for &own in order.iter().rev() {
                 let size = index.field.sizes[own];
@@ -152,8 +152,7 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     Some(sums)
 }
 
-/// The shortest run of axes at the end of a shape that has `len` positions in total. `None` if
-/// there is none.
+/// The shortest suffix of `sizes` whose product is `len`, as a range. `None` if there is none.
 pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<usize>> {
     let first = (0..=sizes.len()).rev().find(|&at| sizes[at..].iter().product::<usize>() == len)?;
     Some(first..sizes.len())

@@ -65,8 +65,8 @@ pub(crate) fn described(program: &EngineProgram, value: usize) -> Option<&NodeAx
     }
 }
 
-/// The axes of a shape that a loop runs through, if there are several: `48` positions, `4` apart,
-/// are `(4, 6, 2)` of the shape `(4, 6, 2, 4)`.
+/// The sizes of the axes of a shape that a loop runs through, if there are several. For example, a
+/// loop over `48` positions, `4` apart, runs through `(4, 6, 2)` of the shape `(4, 6, 2, 4)`.
 fn merged(shape: &[usize], size: usize, stride: isize) -> Option<Vec<usize>> {
     let (mut step, mut sizes, mut len) = (1isize, Vec::new(), 1);
     for &own in shape.iter().rev() {

@@ -60,7 +60,7 @@ macro_rules! elements {
 }
 
 elements! {
-    /// A boolean: one byte, which is 0 or 1. With other values, the behaviour of programs is
+    /// A boolean: one byte, which is 0 or 1. With other values, the behavior of programs is
     /// unspecified.
     Bool "bool" "i1" 1 1 1
     /// A signed integer of 8 bits.

@@ -80,7 +80,8 @@ macro_rules! arguments {
             fn new() -> Self {
                 #[allow(unused_mut, unused_assignments)]
                 const SIZE: usize = {
-                    // As in the header: up to the end of the last field, without trailing padding.
+                    // As in the header, the size reaches up to the end of the last field, without
+                    // trailing padding.
                     let mut end = offset_of!($name, extension_start) + size_of::<*mut c_void>();
                     $(end = offset_of!($name, $field) + size_of::<$type>();)*
                     end
@@ -352,7 +353,7 @@ impl Api {
                 version.0, version.1
             )));
         }
-        // Real tables have fewer functions. A larger size would be garbage.
+        // Real tables have far fewer than 1024 functions. A larger size would be garbage.
         let count = ((size - size_of::<TableHead>()) / size_of::<Function>()).min(1024);
         // SAFETY: By its own size, the table has `count` pointers after its head. Each is null or a
         // function.
@@ -885,7 +886,8 @@ impl Buffer {
     /// As for [`Api::call`].
     unsafe fn call<A: Arguments>(&self, arguments: &mut A) -> Result<(), XlaError> {
         let _lock = self.client.lock();
-        // Within the lock, so that no other thread donates the buffer in between.
+        // This check is within the lock, so that no other thread donates the buffer before the
+        // call.
         if self.is_deleted() {
             return Err(XlaError::arguments(format!(
                 "{}{:?} on device {} was donated to a program, which took its memory; use the program's output instead",
@@ -1102,7 +1104,8 @@ impl RawExecutable {
         call.output_lists = output_lists.as_ptr();
         {
             let _lock = self.client.lock();
-            // Within the lock, so that no other thread donates the buffers in between.
+            // This check is within the lock, so that no other thread donates the buffers before the
+            // call.
             for list in arguments {
                 if let Some(position) = list.iter().position(|buffer| buffer.is_deleted()) {
                     return Err(XlaError::arguments(format!(

@@ -26,8 +26,8 @@ impl PjrtOptions {
         PjrtOptions::default()
     }
 
-    /// The number of devices that a CPU plugin offers, from 1 to 1,024. By default, one device is
-    /// requested of a plugin whose file name contains `cpu`. The devices share the cores of the
+    /// The number of devices that a CPU plugin offers, from 1 to 1,024. By default, a plugin whose
+    /// file name contains `cpu` is asked for one device. The devices share the cores of the
     /// machine, so you can test sharded programs without accelerators. For plugins whose file name
     /// names another platform, this option is ignored.
     #[must_use]

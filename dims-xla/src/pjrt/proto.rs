@@ -249,8 +249,9 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     found
 }
 
-/// Devices in a box of these sizes, with its axes in this order, split into groups. The result is
-/// one empty group if the sizes and the order are inconsistent or if there are too many devices.
+/// The devices of a box of these sizes, listed with its axes in this order, and split into groups
+/// of `len`. The result is one empty group if the sizes and the order are inconsistent or if there
+/// are too many devices.
 fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
     let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(usize::MAX);
     if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {

@@ -24,8 +24,8 @@ impl Lower<'_> {
         Ok(Factor { value, loops })
     }
 
-    /// The shares of keys, which are the softmax of the scores, with an axis for each loop of the
-    /// scores. Also returns the mask.
+    /// The shares of the keys (the attention weights): the softmax of the scores, with an axis for
+    /// each loop of the scores. Also returns the mask.
     fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
@@ -59,7 +59,7 @@ impl Lower<'_> {
     ) -> Value {
         let shape: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
         if reduced.iter().any(|&axis| sizes[axis] == 0) {
-            // Factors that are computed from no elements may be infinite or NaN.
+            // A sum over no elements is 0, even if a factor is infinite or NaN.
             return self.body.zeros(a.value.dtype.in_registers(), &shape);
         }
         let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
@@ -76,7 +76,8 @@ impl Lower<'_> {
     pub(super) fn attention(&mut self, own: &SavedAttention) -> Result<Value, XlaError> {
         let sizes = own.operands[0].sizes.clone();
         let shape: Vec<usize> = own.kept.iter().map(|&axis| sizes[axis]).collect();
-        // Without features, the products of queries and keys are 0. A mean over no keys is 0.
+        // A mean over no keys is 0. Features of size 0 need no special case: the products of
+        // queries and keys are then 0.
         if own.over.iter().chain(&own.kept).any(|&axis| sizes[axis] == 0) {
             return Ok(self.body.zeros(own.dtype, &shape));
         }

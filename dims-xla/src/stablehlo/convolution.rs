@@ -44,7 +44,7 @@ impl Roles {
         (!is_sum).then_some(Roles { windows, batch, groups, features, outputs })
     }
 
-    /// A convolution with these groups. The caller adds the windows.
+    /// A convolution with the groups of these roles, but without windows, which the caller adds.
     fn convolution(&self, sizes: &[usize]) -> Convolution {
         let groups = volume(sizes, &self.groups);
         Convolution { strides: vec![], padding: vec![], lhs_dilation: vec![], rhs_dilation: vec![], groups }

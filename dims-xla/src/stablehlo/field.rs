@@ -1,5 +1,5 @@
 //! Fields: scalar programs over operands along loops. Values "in registers" have one of the types
-//! that [`register`] returns.
+//! that [`register`](Lower::register) returns.
 
 use super::Lower;
 use super::text::{Lookup, Value};
@@ -155,7 +155,8 @@ impl Lower<'_> {
                     value.ok_or_else(|| self.refused(format!("there is no `{}` in StableHLO", op.0)))?
                 }
                 SavedInstruction::Binary(op, left, right) => {
-                    // (Programs flip the top bits of unsigned integers that they compare.)
+                    // Programs flip the top bits of unsigned integers before they compare them, so
+                    // signed comparisons are right.
                     let a = self.register(field, *left, loops, known)?;
                     let b = self.register(field, *right, loops, known)?;
                     let value = self.body.apply_binary(op, &a, &b);

@@ -141,7 +141,7 @@ impl Lower<'_> {
                     "randn" => self.deviates(&seed, &at),
                     "categorical" => {
                         let u = self.unit(stream::CATEGORICAL, &seed, &at);
-                        // As in the kernels' `gumbel`: neither 0 nor 1.
+                        // As in the kernels' `gumbel`, `u` becomes neither 0 nor 1.
                         let u = self.body.add(&u, &self.body.like(&u, f64::EPSILON / 4.0));
                         let below = self.body.like(&u, 1.0 - f64::EPSILON / 2.0);
                         let u = self.body.min(&u, &below);
@@ -435,7 +435,7 @@ impl Lower<'_> {
         let nan = body.is_nan(&own);
         let any = body.sum(&nan, &[1]);
         if number.is_none() {
-            // The positions of both neighbours, or of the first NaN if there is one.
+            // The positions of both neighbors, or of the first NaN if there is one.
             let at = body.iota(DType::I64, &own.shape, 1);
             let last = body.broadcast(&body.int(i64::MAX, DType::I64), &own.shape, &[]);
             let first =

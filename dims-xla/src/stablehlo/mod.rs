@@ -236,8 +236,8 @@ pub(crate) fn lower_with(
 /// [`Module::kept`].
 ///
 /// A result is state if there is no doubt which input it replaces. Among the donated inputs and the
-/// results with its type, sizes and split, this requires that exactly one input and one result have
-/// its path, or that there are as many inputs as results.
+/// results that have the type, sizes and split of this result, either exactly one input and one
+/// result have its path, or there are as many inputs as results.
 fn reused(
     program: &EngineProgram,
     donated: &[usize],

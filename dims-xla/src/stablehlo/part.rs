@@ -54,7 +54,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&sum, dtype))
     }
 
-    /// A part in the shape of the whole result, in registers: see [`register`].
+    /// A part in the shape of the whole result, in registers: see [`register`](Lower::register).
     fn part(&mut self, part: &SavedPart, dtype: DType, shape: &[usize]) -> Result<Value, XlaError> {
         if let Some(whole) = self.along_axes(part, shape) {
             return self.part(&whole, dtype, shape);
@@ -322,10 +322,11 @@ impl Lower<'_> {
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
     }
 
-    /// The order in which to multiply factors that vary along these loops, until two are left: the
-    /// positions of two factors, and the loops to sum over. The product takes the place of the
-    /// first, and the second is removed. `None` if each product would have more loops than its
-    /// factors.
+    /// The order in which to multiply factors that vary along these loops, until two are left. Each
+    /// entry has the positions of two factors, and the loops to sum over. The product takes the
+    /// place of the first, and the second is removed. `None` if, at some point, each pair would sum
+    /// over a split loop, or would sum over no shared loop and have a product with more loops than
+    /// either factor.
     fn pairs(
         &self,
         mut factors: Vec<Vec<usize>>,

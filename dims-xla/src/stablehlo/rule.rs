@@ -102,8 +102,8 @@ impl Lower<'_> {
             "Max" => self.extreme(&value, &axes, true),
             "Min" => self.extreme(&value, &axes, false),
             "Variance" | "Deviation" => {
-                // Twice, because the rounding error of a large mean can be larger than the
-                // deviation. This error is the mean of the differences from the rounded mean.
+                // Subtracts the mean twice, because the rounding error of a large mean can be
+                // larger than the deviation. The second mean is this error.
                 let difference = self.centred(&self.centred(&value, &axes), &axes);
                 let sum = body.sum(&body.mul(&difference, &difference), &axes);
                 let divisor = if count < float(0) { 0.0 } else { count - float(0) };
@@ -226,7 +226,7 @@ impl Lower<'_> {
     }
 
     /// `1 / sqrt(mean of x^2 + eps)` for each line: the factor of a normalization, where `x` is
-    /// centred for "Standardize".
+    /// centered for "Standardize".
     fn line_factor(&self, eps: f64, x: &Value, axes: &[usize]) -> Value {
         let body = &self.body;
         let mean = self.mean(&body.mul(x, x), axes);

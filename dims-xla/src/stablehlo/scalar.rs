@@ -321,9 +321,9 @@ impl Body {
     /// The derivative of order `n` of the digamma function. `n` is at least 1.
     fn polygamma(&self, n: i32, a: &Value) -> Value {
         let c = |value: f64| self.like(a, value);
-        // XLA's function is wrong for some negative numbers. There, the result is
+        // XLA's function is wrong for some negative numbers. So for negative numbers, the result is
         // (-1)^n polygamma(n, 1 - x) - pi^(n + 1) p(cot(pi x)), where p(cot) is the derivative of
-        // order n of cot. At the poles, XLA's function is right.
+        // order n of cot. At the poles, XLA's function is right, and is used.
         let is_pole = self.compare("EQ", a, &self.unary("floor", a));
         let is_negative = self.compare("LT", a, &c(0.0));
         let is_reflected = self.binary("and", &is_negative, &self.unary("not", &is_pole));

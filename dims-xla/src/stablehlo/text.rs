@@ -396,7 +396,7 @@ impl Body {
     }
 
     /// Pads with elements; negative numbers remove elements. `interior` elements are inserted
-    /// between neighbours.
+    /// between neighbors.
     pub(super) fn pad(
         &self,
         a: &Value,

@@ -93,7 +93,8 @@ impl Body {
     /// The elements of a value along loops: axis `n` of the result is loop `n`.
     pub(super) fn view(&self, value: &Value, offset: isize, loops: &[Loop]) -> Value {
         let shape: Vec<usize> = loops.iter().map(|own| own.size).collect();
-        // (Empty values have stride 0 along all loops, like one repeated element.)
+        // An empty value can have stride 0 along all loops. Without this check, it would be read
+        // like one repeated element.
         if value.len() == 0 || shape.contains(&0) {
             return self.zeros(value.dtype, &shape);
         }
@@ -154,7 +155,8 @@ impl Body {
             let positions = self.positions(&shape, offset as isize, &forwards);
             return self.at_positions(value, &positions);
         }
-        // Blocks within blocks, by descending stride.
+        // Each loop runs over blocks that contain the inner loops. Splits the elements into blocks,
+        // loop by loop.
         let mut found = self.reshape(value, &[value.len()]);
         let last: usize = loops.iter().map(|own| (own.1 - 1) * own.2).sum();
         found = self.slice_axis(&found, 0, offset, offset + last + 1);

@@ -12,8 +12,8 @@ pub fn as_it_is(call: &mut Call<'_>) -> Results {
     Ok(vec![call.input(0)])
 }
 
-/// The input in another type. Its elements stay known only for `i32` and `i64`: other types may
-/// change them, or divide differently.
+/// The input in another type. Its elements stay known only for `i32` and `i64`: a conversion to
+/// another type may change them, or the result of a later division.
 pub fn cast(call: &mut Call<'_>) -> Results {
     let is_integer = matches!(call.int("to"), Some(INT32 | INT64));
     if is_integer { as_it_is(call) } else { same(call, 1) }

@@ -5,7 +5,7 @@ use super::super::text::{Body, Precision, Value};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::SavedOperation;
 
-/// The types of registers for elements with a trait bound.
+/// The types of registers for elements whose type satisfies a trait bound.
 macro_rules! registers {
     (Real) => {
         &[DType::F32, DType::F64]
