@@ -3,7 +3,7 @@
 //!
 //! # The prediction
 //!
-//! The time of a step is modelled as
+//! The time of a step is modeled as
 //!
 //! ```text
 //! fixed(kind) + runs * run(kind) + elements * element(kind)

@@ -2,8 +2,8 @@
 //! of its contractions is printed.
 //!
 //! The Ising model on 3 x 3 sites, with periodic boundaries:
-//! `Z = sum over all states of e^(beta * sum over pairs of neighbours of s * s')`, where the state
-//! `s` of a site is 1 or -1. Each site is a tensor that shares an index with each neighbour. `Z` is
+//! `Z = sum over all states of e^(beta * sum over pairs of neighbors of s * s')`, where the state
+//! `s` of a site is 1 or -1. Each site is a tensor that shares an index with each neighbor. `Z` is
 //! the sum over all indices of the product of these tensors.
 //!
 //! ```text
@@ -14,7 +14,7 @@ use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 /// The tensor of a site: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where `m`
-/// times its transpose holds the weights of two neighbours: `e^beta` if they agree, otherwise
+/// times its transpose holds the weights of two neighbors: `e^beta` if they agree, otherwise
 /// `e^-beta`.
 fn place(beta: f64) -> Array4<f64> {
     let (same, other) = (beta.cosh().sqrt(), beta.sinh().sqrt());
@@ -22,7 +22,7 @@ fn place(beta: f64) -> Array4<f64> {
     einsum!("su,sr,sd,sl->urdl", m, m, m, m)
 }
 
-/// Nine sites. Neighbours in a row share an index from `a` to `i`, neighbours in a column one from
+/// Nine sites. Neighbors in a row share an index from `a` to `i`, neighbors in a column one from
 /// `j` to `r`.
 macro_rules! torus {
     ($run:ident, $t:ident) => {

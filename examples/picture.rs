@@ -11,7 +11,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use typed_dims::prelude::*;
 
-/// Rows x columns x colours. The values are between 0 and 1.
+/// Rows x columns x colors. The values are between 0 and 1.
 type Picture = Array3<f32>;
 
 /// Averages blocks of `by` x `by` pixels. Incomplete blocks at the end are dropped.
@@ -23,8 +23,8 @@ fn smaller(picture: &Picture, by: usize) -> Picture {
 
 /// Averages each window of `size` x `size` pixels that lies inside the picture.
 fn blurred(picture: &Picture, size: usize) -> Picture {
-    dims!(y, x, colour, down = size, right = size);
-    picture.at((y + down, x + right, colour)).mean((down, right)).order((y, x, colour))
+    dims!(y, x, color, down = size, right = size);
+    picture.at((y + down, x + right, color)).mean((down, right)).order((y, x, color))
 }
 
 /// Splits the picture into four smaller pictures, arranged in a 2 x 2 grid. Each has every second
@@ -38,13 +38,13 @@ fn put_together(parts: &Picture) -> Picture {
     rearrange!(parts, (down h) (right w) c -> (h down) (w right) c, down = 2, right = 2)
 }
 
-/// A colour gradient with an ellipse of inverted colours.
+/// A color gradient with an ellipse of inverted colors.
 fn drawn(height: usize, width: usize) -> Picture {
-    dims!(y = height, x = width, colour = 3);
+    dims!(y = height, x = width, color = 3);
     let (down, right) = (y.cast::<f32>() / height as f32, x.cast::<f32>() / width as f32);
     let disc = ((down - 0.5) * (down - 0.5) + (right - 0.5) * (right - 0.5)).lt(0.1);
-    let ground = select(colour.eq(0), down, select(colour.eq(1), right, 0.5));
-    select(disc, 1.0 - ground, ground).order((y, x, colour))
+    let ground = select(color.eq(0), down, select(color.eq(1), right, 0.5));
+    select(disc, 1.0 - ground, ground).order((y, x, color))
 }
 
 fn read(path: &PathBuf) -> Result<Picture, Box<dyn Error>> {
@@ -57,7 +57,7 @@ fn write(path: &PathBuf, picture: &Picture) -> Result<(), Box<dyn Error>> {
     let (height, width, _) = picture.dim();
     let bytes = picture.iter().map(|value| (value * 255.0).round().clamp(0.0, 255.0) as u8).collect();
     let image = image::RgbImage::from_raw(width.try_into()?, height.try_into()?, bytes)
-        .ok_or("the picture does not have three colours")?;
+        .ok_or("the picture does not have three colors")?;
     Ok(image.save(path)?)
 }
 

@@ -247,7 +247,7 @@ fn products_run_there_if_they_lie_so() {
         eprintln!("TYPED_DIMS_CBLAS is not set, so this test uses plain loops as a BLAS");
     }
     let gemm = Gemm { sgemm: Some(sgemm), dgemm: Some(dgemm), cgemm: Some(cgemm), zgemm: Some(zgemm) };
-    // SAFETY: these functions have the behaviour of the CBLAS functions.
+    // SAFETY: these functions have the behavior of the CBLAS functions.
     unsafe { blas::install(gemm) }.expect("nothing was installed before");
     // SAFETY: nothing is installed.
     assert_eq!(unsafe { blas::install(Gemm::default()) }, Err(blas::AlreadyInstalled));

@@ -95,7 +95,7 @@ mod images {
     dims! {
         struct Y;
         struct X;
-        struct Colour = 3;
+        struct Color = 3;
     }
 
     fn picture() -> RgbImage {
@@ -104,13 +104,13 @@ mod images {
 
     #[test]
     fn they_are_bound_as_arrays_are() {
-        let (picture, grey) = (picture(), GrayImage::from_fn(3, 2, |x, y| Luma([(10 * y + x) as u8])));
+        let (picture, gray) = (picture(), GrayImage::from_fn(3, 2, |x, y| Luma([(10 * y + x) as u8])));
         dims!(y, x, c);
         let found = picture.at((y, x, c)).order((c, y, x));
         assert_eq!(found.shape(), [3, 2, 4]);
         assert_eq!((found[[0, 1, 3]], found[[1, 1, 3]], found[[2, 0, 0]]), (3, 1, 7));
         dims!(i, j);
-        assert_eq!(grey.at((i, j)).order((i, j)), ndarray::array![[0, 1, 2], [10, 11, 12]]);
+        assert_eq!(gray.at((i, j)).order((i, j)), ndarray::array![[0, 1, 2], [10, 11, 12]]);
         // A buffer can be longer than its image.
         let long = ImageBuffer::<Luma<f32>, _>::from_raw(2, 1, vec![1.0, 2.0, 99.0])
             .expect("the buffer is long enough");
@@ -126,20 +126,20 @@ mod images {
     fn what_is_taken_and_given_back_stays_where_it_is() {
         let whole = picture();
         let place = whole.as_raw().as_ptr();
-        let tensor = whole.into_tensor((Y, X, Colour));
-        let (back, plan) = explain(|| -> RgbImage { tensor.into_image((Y, X, Colour)) });
+        let tensor = whole.into_tensor((Y, X, Color));
+        let (back, plan) = explain(|| -> RgbImage { tensor.into_image((Y, X, Color)) });
         assert_eq!((&back, back.as_raw().as_ptr(), plan.steps.len()), (&picture(), place, 0));
-        let across: RgbImage = back.into_tensor((Y, X, Colour)).into_image((X, Y, Colour));
+        let across: RgbImage = back.into_tensor((Y, X, Color)).into_image((X, Y, Color));
         assert_eq!((across.dimensions(), across.get_pixel(1, 3)), ((2, 4), &Rgb([3, 1, 7])));
     }
 
     #[test]
-    fn expressions_and_grey() {
-        let tensor = picture().into_tensor((Y, X, Colour));
-        let grey: GrayImage = tensor.max(Colour).into_image((Y, X));
-        assert_eq!((grey.dimensions(), grey.get_pixel(3, 1)), ((4, 2), &Luma([7])));
+    fn expressions_and_gray() {
+        let tensor = picture().into_tensor((Y, X, Color));
+        let gray: GrayImage = tensor.max(Color).into_image((Y, X));
+        assert_eq!((gray.dimensions(), gray.get_pixel(3, 1)), ((4, 2), &Luma([7])));
         let error = tensor
-            .rename(Colour, X2)
+            .rename(Color, X2)
             .try_into_image::<RgbaImage, _, _>((Y, X, X2))
             .expect_err("the sizes differ");
         let expected = "dim `X2` has size 3, but RGBA pixels have 4 channels (at ";

@@ -330,13 +330,13 @@ fn dims_are_read_by_name_in_any_order() {
     assert_eq!(x.order((Whole, Right, Left)), array![[[1], [2], [3]], [[4], [5], [6]]]);
 
     // Sizes are checked with the dims that they belong to.
-    dims! { struct Row; struct Colour = 3; }
-    type Picture = Tensor<i32, (Row, Colour)>;
-    let x: Picture = serde_json::from_str(&json(r#""Colour","Row""#, "3,2", "1,2,3,4,5,6")).unwrap();
-    assert_eq!(x.order((Row, Colour)), array![[1, 3, 5], [2, 4, 6]]);
-    let text = json(r#""Colour","Row""#, "2,3", "1,2,3,4,5,6");
+    dims! { struct Row; struct Color = 3; }
+    type Picture = Tensor<i32, (Row, Color)>;
+    let x: Picture = serde_json::from_str(&json(r#""Color","Row""#, "3,2", "1,2,3,4,5,6")).unwrap();
+    assert_eq!(x.order((Row, Color)), array![[1, 3, 5], [2, 4, 6]]);
+    let text = json(r#""Color","Row""#, "2,3", "1,2,3,4,5,6");
     let error = serde_json::from_str::<Picture>(&text).unwrap_err().to_string();
-    assert!(error.starts_with("dim `Colour` has the static size 3, but size 2 was read"), "{error}");
+    assert!(error.starts_with("dim `Color` has the static size 3, but size 2 was read"), "{error}");
     type Square = Tensor<i32, (Left, Right, Prime<Left>)>;
     let x: Square = serde_json::from_str(&json(r#""Left'","Right","Left""#, "2,1,2", "1,2,3,4")).unwrap();
     assert_eq!(x.order((Left, prime(Left), Right)), array![[[1], [3]], [[2], [4]]]);

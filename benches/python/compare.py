@@ -294,9 +294,9 @@ def layer_norm(inputs):
     tensors = [torch.from_numpy(array) for array in (x, gain, bias)]
 
     def composed(x, gain, bias):
-        centred = x - x.mean(1, keepdims=True)
-        variance = (centred * centred).mean(1, keepdims=True)
-        return centred * (variance + np.float32(1e-5)) ** np.float32(-0.5) * gain + bias
+        centered = x - x.mean(1, keepdims=True)
+        variance = (centered * centered).mean(1, keepdims=True)
+        return centered * (variance + np.float32(1e-5)) ** np.float32(-0.5) * gain + bias
 
     def with_torch(x, gain, bias):
         return F.layer_norm(x, (768,), gain, bias, 1e-5)

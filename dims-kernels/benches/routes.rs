@@ -92,7 +92,7 @@ const SHAPES: &[Shape] = &[
     shape("square, right transposed", 16, [256, 256, 256], TRANSPOSED_B),
     shape("square, right transposed", 4, [512, 512, 512], TRANSPOSED_B),
     shape("square, right transposed", 1, [1024, 1024, 1024], TRANSPOSED_B),
-    shape("square, no neighbours", 4, [256, 256, 256], [Rows, Apart, Rows]),
+    shape("square, no neighbors", 4, [256, 256, 256], [Rows, Apart, Rows]),
     shape("square, result apart", 4, [256, 256, 256], [Rows, Rows, Apart]),
     shape("narrow", 1, [64, 32, 10], ROW_MAJOR),
     shape("narrow", 1, [256, 64, 16], ROW_MAJOR),

@@ -115,7 +115,7 @@ impl KeyedLine<'_> {
     /// The position of the `at`th element in order, and the position of the next one, if there is
     /// one.
     #[inline(never)]
-    pub(crate) fn neighbours(self, at: usize) -> (usize, Option<usize>) {
+    pub(crate) fn neighbors(self, at: usize) -> (usize, Option<usize>) {
         match self {
             KeyedLine::Short(keys) => {
                 let (own, next) = in_order(keys, at);
@@ -183,7 +183,7 @@ mod tests {
                 assert_eq!(found, expected[..count], "{line:?}");
             }
             for at in 0..line.len() {
-                let found = T::SORT_KEY.line(&line, descending, &mut memory).neighbours(at);
+                let found = T::SORT_KEY.line(&line, descending, &mut memory).neighbors(at);
                 assert_eq!(found, (expected[at], expected.get(at + 1).copied()), "{line:?}");
             }
         }

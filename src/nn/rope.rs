@@ -48,7 +48,7 @@ where
     /// For each feature, the other feature of its plane. `None` if planes pair the two halves of
     /// the features.
     #[parameters(constant)]
-    neighbours: Option<Named<usize, (F,)>>,
+    neighbors: Option<Named<usize, (F,)>>,
     /// The settings from which the tables above are computed. Recorded programs compare these
     /// settings, but not the tables.
     #[parameters(constant)]
@@ -100,8 +100,8 @@ where
     /// See [`new`](Rope::new).
     #[track_caller]
     pub fn interleaved(positions: Of<P>, features: Of<F>, base: f64) -> Self {
-        let neighbours = from_fn(features, |feature: usize| feature ^ 1);
-        Self::of_planes(positions, features, base, Some(neighbours), |feature| {
+        let neighbors = from_fn(features, |feature: usize| feature ^ 1);
+        Self::of_planes(positions, features, base, Some(neighbors), |feature| {
             (feature / 2, feature.is_multiple_of(2))
         })
     }
@@ -112,7 +112,7 @@ where
         positions: Of<P>,
         features: Of<F>,
         base: f64,
-        neighbours: Option<Named<usize, (F,)>>,
+        neighbors: Option<Named<usize, (F,)>>,
         plane: impl Fn(usize) -> (usize, bool),
     ) -> Self {
         let count = features.size();
@@ -125,7 +125,7 @@ where
         let angle = |position: usize, plane: usize| {
             position as f64 * Float::powf(base, -(plane as f64) / planes as f64)
         };
-        let interleaved = neighbours.is_some();
+        let interleaved = neighbors.is_some();
         let angles = RopeAngles { base, positions: positions.size(), features: count, interleaved };
         let dims = Chained(positions, features);
         Rope {
@@ -134,7 +134,7 @@ where
                 let (plane, is_first) = plane(feature);
                 element(Float::sin(angle(position, plane)) * if is_first { -1.0 } else { 1.0 })
             }),
-            neighbours,
+            neighbors,
             angles,
         }
     }
@@ -164,9 +164,9 @@ where
         let cos = self.cos.view().slice(P::default(), positions.clone());
         let sin = self.sin.view().slice(P::default(), positions);
         check_sizes(x, &cos);
-        let others = match &self.neighbours {
+        let others = match &self.neighbors {
             None => x.roll(F::default(), half),
-            Some(neighbours) => x.view().take(F::default(), neighbours).eval().same_set(),
+            Some(neighbors) => x.view().take(F::default(), neighbors).eval().same_set(),
         };
         (x * cos + others * sin).eval().same_set()
     }

@@ -92,7 +92,7 @@ def attention_without_biases():
     return [layer(x, x, x)[0]]
 
 
-def neighbours(x, start):
+def neighbors(x, start):
     """As in the paper on rotary embeddings: the features 2 p and 2 p + 1 are rotated as complex numbers."""
     planes = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
     speed = 10_000.0 ** (-torch.arange(planes.shape[-1]) / planes.shape[-1])
@@ -211,7 +211,7 @@ CASES = {
     "attention_without_biases": attention_without_biases(),
     "grouped_attention": grouped_attention(),
     "rope": [rope(array(20, 2, 5, 6), 0), rope(array(20, 2, 5, 6), 7)],
-    "neighbours": [neighbours(array(20, 2, 5, 6), 7)],
+    "neighbors": [neighbors(array(20, 2, 5, 6), 7)],
     "swi_glu": [swi_glu(array(20, 2, 3, 4))],
     "lstm": recurrent(nn.LSTM, 2),
     "gru": recurrent(nn.GRU, 1),

@@ -191,11 +191,11 @@ fn padding_is_set_within_a_gradient_and_a_program() {
 }
 
 #[test]
-fn features_that_are_neighbours_are_turned() {
+fn features_that_are_neighbors_are_turned() {
     type Heads = Tensor<f64, (Batch, Time, Feat)>;
     let layer = Rope::<Time, Feat, f64>::interleaved(Time.of(12), Feat.of(6), 10_000.0);
     let x: Heads = array(20, (Batch.of(2), Time.of(5), Feat.of(6)));
-    Expected::of("neighbours").is(0, layer.apply(&x, 7).order((Batch, Time, Feat)));
+    Expected::of("neighbors").is(0, layer.apply(&x, 7).order((Batch, Time, Feat)));
     check(|x: &Heads| layer.apply(x, 7), &x);
 }
 

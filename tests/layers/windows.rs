@@ -25,7 +25,7 @@ fn interpolation() {
     resized("bicubic_corners", Interpolation::cubic().align_corners());
 }
 
-/// At the position of an old element, the neighbours of this element are not read.
+/// At the position of an old element, the neighbors of this element are not read.
 #[test]
 fn interpolation_keeps_elements_beside_infinite_ones() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);

@@ -76,7 +76,7 @@ fn local_dims_and_few_axes() {
 }
 
 #[test]
-fn neighbours_flatten_and_unflatten_without_a_copy() {
+fn neighbors_flatten_and_unflatten_without_a_copy() {
     dims! { pub struct Pixel; pub struct Bytes = 12; pub struct H2 = 2; pub struct H1; }
     let laid = image().into_tensor((H, W, C)).laid((H, W, C));
     let start = laid.as_slice().as_ptr();

@@ -42,7 +42,7 @@ fn draw(
     for (at, parameter) in operator.parameters.iter().enumerate() {
         let shape: Vec<usize> = dims_of(operator, run, at).iter().map(|dim| sizes.of(dim)).collect();
         let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
-        // Neighbouring arguments have different layouts.
+        // Neighboring arguments have different layouts.
         let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
         arguments.push(case.draw[at](&shape, layout, random, parameter.domain, limit));
     }

@@ -160,7 +160,7 @@ mod one {
         to_degrees [f32 f64 f16] (x), x.to_degrees(), x.to_degrees(), "rad2deg" "numpy.degrees" "degrees";
         /// Converts degrees to radians
         to_radians [f32 f64 f16] (x), x.to_radians(), x.to_radians(), "deg2rad" "numpy.radians" "radians";
-        /// The nearest whole number, halves to the even neighbour
+        /// The nearest whole number, halves to the even neighbor
         round_ties_even [f32 f64 f16] (x in Ties), shown!(x.round_ties_even(); where { let x = x * of::<T>(0.5); }), (x * 0.5).round_ties_even(), "round" "numpy.round" "round";
         /// Whether the element is infinite
         is_infinite [f32 f64 f16] (x in Ties), shown!(x.is_infinite(); where { let x = x.recip(); }), x == 0.0, "isinf" "numpy.isinf" "isinf";

@@ -43,14 +43,14 @@ fn aligned(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 
     between(line, at as f64 * (n - 1) as f64 / (len - 1) as f64)
 }
 
-/// Interpolates linearly between two neighbours.
+/// Interpolates linearly between two neighbors.
 fn between(line: &dyn Fn(isize) -> f64, place: f64) -> f64 {
     let at = place.floor();
     line(at as isize) + (line(at as isize + 1) - line(at as isize)) * (place - at)
 }
 
 /// The cubic Hermite spline between two elements. The slope at an element is 0.75 times the
-/// difference of its neighbours.
+/// difference of its neighbors.
 fn cubic(line: &dyn Fn(isize) -> f64, at: usize, n: usize, len: usize) -> f64 {
     let place = (2 * at + 1) as f64 * n as f64 / (2 * len) as f64 - 0.5;
     let (at, t) = (place.floor() as isize, place - place.floor());

@@ -12,7 +12,7 @@ pub fn home() -> &'static Path {
 pub struct Case {
     /// The path of the file.
     pub path: PathBuf,
-    /// Folder, topic and behaviour, such as `fail/reductions/sum_over_unbound_dim`.
+    /// Folder, topic and behavior, such as `fail/reductions/sum_over_unbound_dim`.
     pub name: String,
 }
 

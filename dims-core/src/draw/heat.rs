@@ -104,10 +104,10 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 let digits = map.digits(value);
                 let title = format!("{} {row}, {} {column}: {digits}", map.names[0], map.names[1]);
                 let place = [left + CELL * j, top + CELL * i, CELL, CELL];
-                svg.rect("cell", place, &colour(map.level(value)), &title);
+                svg.rect("cell", place, &color(map.level(value)), &title);
             }
         }
-        // A frame, because squares of the least values have nearly the same colour as the page.
+        // A frame, because squares of the least values have nearly the same color as the page.
         svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
@@ -218,8 +218,8 @@ fn is_single<T: 'static>() -> bool {
     id == TypeId::of::<f32>()
 }
 
-/// The colour of a level, from nearly white through blue to nearly black. `None` (NaN) is red.
-fn colour(level: Option<f64>) -> String {
+/// The color of a level, from nearly white through blue to nearly black. `None` (NaN) is red.
+fn color(level: Option<f64>) -> String {
     const STOPS: [[f64; 3]; 4] =
         [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];
     let Some(level) = level else { return "#d62728".into() };

@@ -16,9 +16,9 @@ const WIDEST: usize = 100;
 impl Plan {
     /// The plan as an SVG document with a box for each step, from top to bottom in the order in
     /// which the steps run. The bar in a box shows the step's share of all bytes written. Steps of
-    /// a gradient have a different colour, and show the source location, if known, of the step that
+    /// a gradient have a different color, and show the source location, if known, of the step that
     /// they differentiate. Steps inside calls of a function are indented, and always have the usual
-    /// colour.
+    /// color.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));

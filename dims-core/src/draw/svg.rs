@@ -24,7 +24,7 @@ impl Svg {
         self.height = self.height.max(y);
     }
 
-    /// A rectangle with a CSS class. `fill` is its colour, if the class does not set one, and
+    /// A rectangle with a CSS class. `fill` is its color, if the class does not set one, and
     /// `title` is the tooltip.
     pub fn rect(&mut self, class: &str, [x, y, width, height]: [usize; 4], fill: &str, title: &str) {
         self.reach(x + width, y + height);

@@ -6,9 +6,9 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The horizontal gap between neighbouring nodes.
+/// The horizontal gap between neighboring nodes.
 const GAP: usize = 16;
-/// The vertical distance between the tops of neighbouring levels.
+/// The vertical distance between the tops of neighboring levels.
 const DOWN: usize = 64;
 
 /// An operand or a product.

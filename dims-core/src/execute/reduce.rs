@@ -347,7 +347,7 @@ pub trait Reductions: AsTensor {
         try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
     }
 
-    /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
+    /// The differences of neighbors along a dim, `out[i] = x[i + 1] - x[i]`. The result has one
     /// element fewer along this dim. An empty dim stays empty.
     #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
@@ -412,8 +412,8 @@ pub trait Reductions: AsTensor {
     /// first (in this example, `Width`).
     ///
     /// ```text
-    /// w                            (Inner, Width), neighbours along Width
-    /// w.eval_in((Width, Inner))    (Inner, Width), neighbours along Inner
+    /// w                            (Inner, Width), neighbors along Width
+    /// w.eval_in((Width, Inner))    (Inner, Width), neighbors along Inner
     /// ```
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Images from the crate `image` (feature `image`).
 //!
 //! An image has three axes: rows, columns, and the channels of a pixel. A gray image without an
-//! alpha channel has only rows and columns. Bind images like arrays, `picture.at((y, x, colour))`.
+//! alpha channel has only rows and columns. Bind images like arrays, `picture.at((y, x, color))`.
 //! [`into_tensor`](IntoTensor) converts an owned image, and
 //! [`into_image`](super::IntoForeign::into_image) converts back. The elements of an image are not
 //! copied. Those of a tensor are copied only if they are in another order, if a clone shares them,

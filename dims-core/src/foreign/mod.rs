@@ -57,8 +57,8 @@ pub trait IntoForeign: Computable<Rank = Rank0> {
     ///
     /// ```text
     /// let picture = RgbImage::from_pixel(4, 2, Rgb([10, 20, 30]));
-    /// dims!(y, x, colour);
-    /// let brighter: RgbImage = (picture.at((y, x, colour)) + 5).into_image((y, x, colour));
+    /// dims!(y, x, color);
+    /// let brighter: RgbImage = (picture.at((y, x, color)) + 5).into_image((y, x, color));
     /// assert_eq!(brighter, RgbImage::from_pixel(4, 2, Rgb([15, 25, 35])));
     /// ```
     ///

@@ -20,7 +20,7 @@ mod tensor;
 
 pub use crate::storage::packed::Packed;
 pub use memory::{Lent, Memory, Writable};
-pub use regroup::{Divided, Neighbours, SideBySide, UnionOf};
+pub use regroup::{Divided, Neighbors, SideBySide, UnionOf};
 
 use crate::creation::convert::AxisDims;
 use crate::error::{DimError, unwrap};

@@ -28,7 +28,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// If `whole` has a size other than the product, other sizes do not match, or the product
     /// overflows.
     #[panicking_twin]
-    pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
+    pub fn try_flatten<P: Neighbors<L>, W: UnionOf<P, L>>(
         self,
         parts: P,
         whole: W,
@@ -88,11 +88,11 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 pub type Divided<L, W, P> = Once<DividedList<L, W, P>>;
 
 /// Dims that are adjacent in the layout `L`, in this order.
-pub trait Neighbours<L>: DimList {
+pub trait Neighbors<L>: DimList {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
-impl<P, L> Neighbours<L> for P
+impl<P, L> Neighbors<L> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
@@ -103,7 +103,7 @@ where
 condition! {
     /// The condition that the dims `P` are adjacent in `L`.
     #[diagnostic::on_unimplemented(
-        message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
+        message = "`{P}` are not neighbors, in this order, in the layout `{L}`",
         label = "only adjacent axes can be flattened without moving elements"
     )]
     pub trait SideBySide<P, L> for True;

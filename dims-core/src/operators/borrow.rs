@@ -32,14 +32,14 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
     /// }
     ///
     /// impl Model {
-    ///     fn centred(&self) -> Tensor<f32, (Token, Feature)> {
+    ///     fn centered(&self) -> Tensor<f32, (Token, Feature)> {
     ///         let table = self.table.view(); // `self.table - ..` would move it out of `self`
     ///         (table - table.mean(Token)).eval()
     ///     }
     /// }
     ///
     /// let model = Model { table: from_fn((Token.of(3), Feature.of(2)), |(token, _)| token as f32) };
-    /// assert_eq!(model.centred().index(Feature, 0).order(Token), ndarray::array![-1.0, 0.0, 1.0]);
+    /// assert_eq!(model.centered().index(Feature, 0).order(Token), ndarray::array![-1.0, 0.0, 1.0]);
     /// ```
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Named<T, S, R, View<'_, T, S, R>> {

@@ -267,10 +267,10 @@ pub trait Restructure: AsTensor {
     /// ```
     /// use typed_dims::prelude::*;
     ///
-    /// dims! { struct Channel = 4; struct Colour = 3; }
+    /// dims! { struct Channel = 4; struct Color = 3; }
     /// let x = from_vec(Channel, vec![1, 2, 3, 4]);
-    /// let colours: Tensor<i32, (Colour,)> = (&x).slice_to(Channel, ..3, Colour).eval();
-    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// let colors: Tensor<i32, (Color,)> = (&x).slice_to(Channel, ..3, Color).eval();
+    /// assert_eq!(colors.order(Color), ndarray::array![1, 2, 3]);
     /// ```
     ///
     /// # Panics
@@ -353,10 +353,10 @@ pub trait Restructure: AsTensor {
     /// ```
     /// use typed_dims::prelude::*;
     ///
-    /// dims! { struct Channel; struct Colour = 3; struct Depth; }
+    /// dims! { struct Channel; struct Color = 3; struct Depth; }
     /// let x = from_vec(Channel.of(5), vec![1, 2, 3, 4, 5]);
-    /// let (colours, depths) = (&x).split_to(Channel, (Colour, Depth));      // depths[d] = x[3 + d]
-    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// let (colors, depths) = (&x).split_to(Channel, (Color, Depth));      // depths[d] = x[3 + d]
+    /// assert_eq!(colors.order(Color), ndarray::array![1, 2, 3]);
     /// assert_eq!(depths.order(Depth), ndarray::array![4, 5]);
     /// ```
     ///

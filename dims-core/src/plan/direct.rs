@@ -317,7 +317,7 @@ impl Roles {
     }
 
     /// Whether there are rows, and the last axis of the result is a batch axis, so that
-    /// neighbouring elements come from different products.
+    /// neighboring elements come from different products.
     pub const fn ends_in_batch(&self) -> bool {
         let mut at = 0;
         while at + 1 < MOST && !matches!(self.result[at + 1].0, AxisRole::None) {

@@ -59,13 +59,13 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 /// use typed_dims::prelude::*;
 ///
 /// /// `out[d, ..] = x[d, ..] - mean over d of x[d, ..]`
-/// fn centred<D: AnyDim, B: Dims>(x: &Tensor<f32, (D, Rest<B>)>) -> Tensor<f32, (D, Rest<B>)> {
+/// fn centered<D: AnyDim, B: Dims>(x: &Tensor<f32, (D, Rest<B>)>) -> Tensor<f32, (D, Rest<B>)> {
 ///     (x - x.mean(D::default())).eval()
 /// }
 ///
 /// dims! { struct Batch; struct Feat; }
 /// let x = from_vec((Batch.of(2), Feat.of(2)), vec![1.0, 3.0, 2.0, 6.0]);
-/// let y = centred::<Feat, _>(&x.seal(Feat)).unseal();
+/// let y = centered::<Feat, _>(&x.seal(Feat)).unseal();
 /// assert_eq!(y.order((Batch, Feat)), ndarray::array![[-1.0, 1.0], [-2.0, 2.0]]);
 /// ```
 ///

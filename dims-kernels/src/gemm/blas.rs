@@ -122,8 +122,8 @@ fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<
 
 /// The leading dimension of `lines` lines of `len` elements: the distance `line` between them, or
 /// `len` if there are fewer than two lines. `None` if CBLAS cannot express the layout.
-fn leading(lines: usize, len: usize, line: isize, neighbour: isize) -> Option<c_int> {
-    if len > 1 && neighbour != 1 {
+fn leading(lines: usize, len: usize, line: isize, neighbor: isize) -> Option<c_int> {
+    if len > 1 && neighbor != 1 {
         return None;
     }
     let apart = if lines > 1 { usize::try_from(line).ok()? } else { len };

@@ -167,7 +167,7 @@ unsafe fn multiply_by<T: 'static>(
 
 /// Whether each offset is one more than the previous one.
 #[inline]
-fn are_neighbours(offsets: &[isize]) -> bool {
+fn are_neighbors(offsets: &[isize]) -> bool {
     offsets.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
@@ -221,7 +221,7 @@ unsafe fn all<V: Vector>(
         .sums
         .second
         .chunks(V::TRANSPOSE_SIZE)
-        .map(|offsets| offsets.len() == V::TRANSPOSE_SIZE && are_neighbours(offsets))
+        .map(|offsets| offsets.len() == V::TRANSPOSE_SIZE && are_neighbors(offsets))
         .collect();
     let in_place = m <= MAX_TILES_UNPACKED * V::MR;
     for &[in_a, in_b, in_c] in starts {
@@ -260,7 +260,7 @@ unsafe fn all<V: Vector>(
 /// Whether the columns are adjacent and exactly fill a vector.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn is_vector<V: Vector>(columns: &[isize]) -> bool {
-    columns.len() == V::LEN && are_neighbours(columns)
+    columns.len() == V::LEN && are_neighbors(columns)
 }
 
 /// Packs a strip, as wide as a vector; missing columns are zeros. The elements of a sum form groups
@@ -378,7 +378,7 @@ impl PackedBlock<'_> {
             let (left, right) = own.split_at(own.len().min(V::LEN));
             let first = strip(left, 2 * at);
             let panel = [first, if right.is_empty() { first } else { strip(right, 2 * at + 1) }];
-            let whole = into.len() == wide && are_neighbours(into);
+            let whole = into.len() == wide && are_neighbors(into);
             for &(left, rows) in &tiles {
                 let tile = PanelTile { left, panel, rows, columns: into, whole, accumulate };
                 macro_rules! tall {

@@ -288,8 +288,8 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, at: &[usize]) -> Option<*const T> {
-        let neighbours = self.inner == 1 && !(X::ANY && self.indices.is_active());
-        neighbours.then(|| self.base.wrapping_offset(self.offset(at)))
+        let neighbors = self.inner == 1 && !(X::ANY && self.indices.is_active());
+        neighbors.then(|| self.base.wrapping_offset(self.offset(at)))
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

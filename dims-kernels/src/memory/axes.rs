@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-/// The size of one axis, and the distance in elements between neighbours along it.
+/// The size of one axis, and the distance in elements between neighbors along it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Axis {

@@ -34,7 +34,7 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
 
     /// Whether the operation requires contiguous lines: `inner` is 1 in calls of
     /// [`block`](LineOp::block).
-    const NEIGHBOURS: bool = false;
+    const NEIGHBORS: bool = false;
 
     /// The kind of operation, for derivatives.
     fn derivative(&self) -> LineWork {

@@ -48,7 +48,7 @@ pub struct Standardize<T>(pub T);
 
 impl<T: Real> LineOp<T> for Standardize<T> {
     const NAME: &'static str = "standardize";
-    const NEIGHBOURS: bool = true;
+    const NEIGHBORS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::Standardize { eps: Number::float(self.0) }
@@ -90,7 +90,7 @@ pub struct StandardizeAffine<'l, T> {
 
 impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     const NAME: &'static str = "standardize, gain and bias";
-    const NEIGHBOURS: bool = true;
+    const NEIGHBORS: bool = true;
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
@@ -123,7 +123,7 @@ pub struct RootMeanSquare<T>(pub T);
 
 impl<T: Real> LineOp<T> for RootMeanSquare<T> {
     const NAME: &'static str = "rms_norm";
-    const NEIGHBOURS: bool = true;
+    const NEIGHBORS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::RootMeanSquare { eps: Number::float(self.0) }
@@ -157,7 +157,7 @@ pub struct UnitLength<T>(pub T);
 
 impl<T: Real> LineOp<T> for UnitLength<T> {
     const NAME: &'static str = "normalize";
-    const NEIGHBOURS: bool = true;
+    const NEIGHBORS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::UnitLength { eps: Number::float(self.0) }

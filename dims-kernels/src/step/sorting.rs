@@ -350,7 +350,7 @@ impl<T: Real> StepKind for Quantile<T> {
             let at = place_of(self.len, q).0;
             let mut memory = memory()?;
             let (mut low, mut high): (Vec<_>, Vec<_>) =
-                x.chunks_exact(self.len.max(1)).map(|line| neighbours(line, at, &mut memory)).unzip();
+                x.chunks_exact(self.len.max(1)).map(|line| neighbors(line, at, &mut memory)).unzip();
             low.append(&mut high);
             return Ok(results.keeping(low));
         }
@@ -371,7 +371,7 @@ impl<T: Real> StepKind for Quantile<T> {
 
 fn quantile_of<T: Real>(line: &[T], q: T, memory: &mut LineMemory) -> T {
     let (at, share) = place_of(line.len(), q);
-    let (low, high) = neighbours(line, at, memory);
+    let (low, high) = neighbors(line, at, memory);
     let (low, high) = (line[low], line[high]);
     if share > num_traits::Zero::zero() && low != high && !low.is_nan() {
         let (low, high) = (low.widen(), high.widen());
@@ -408,7 +408,7 @@ fn place_before<T: Real>(last: usize, q: T) -> (usize, T) {
 
 /// The positions of the `at`th element in ascending order and of the next one; the same position
 /// twice if there is no next one. If the line has a NaN, both are the position of the first NaN.
-fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize, usize) {
+fn neighbors<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize, usize) {
     if let Some(nan) = line.iter().position(|value| value.is_nan()) {
         return (nan, nan);
     }
@@ -417,7 +417,7 @@ fn neighbours<T: Real>(line: &[T], at: usize, memory: &mut LineMemory) -> (usize
         let order = inserted(line, false);
         (order[at].1.into(), order[next].1.into())
     } else if const { T::SORT_KEY.has_keys() } {
-        let (low, high) = T::SORT_KEY.line(line, false, &mut memory.keys).neighbours(at);
+        let (low, high) = T::SORT_KEY.line(line, false, &mut memory.keys).neighbors(at);
         (low, high.unwrap_or(low))
     } else {
         let order = compared(line, false, line.len(), &mut memory.order);
@@ -512,7 +512,7 @@ fn in_place<T: Element, M: Send>(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineMemory, SHORT, ascending, compared, neighbours, place_of, write_first};
+    use super::{LineMemory, SHORT, ascending, compared, neighbors, place_of, write_first};
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -548,14 +548,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_next_to_each_other_in_order() {
+    fn neighbors_are_next_to_each_other_in_order() {
         for len in 1..2 * SHORT + 2 {
             let line: Vec<f32> = line(len).into_iter().map(|x| if x.is_nan() { 7.0 } else { x }).collect();
             let mut memory = LineMemory::new::<f32>(len).unwrap();
             let mut order: Vec<usize> = (0..len).collect();
             order.sort_by(|&a, &b| ascending(&line[a], &line[b]));
             for at in 0..len {
-                let found = neighbours(&line, at, &mut memory);
+                let found = neighbors(&line, at, &mut memory);
                 assert_eq!(found, (order[at], order[(at + 1).min(len - 1)]), "{line:?}");
             }
         }

@@ -49,7 +49,7 @@ impl Lower<'_> {
     }
 
     /// The differences of elements from their mean over axes.
-    fn centred(&self, value: &Value, axes: &[usize]) -> Value {
+    fn centered(&self, value: &Value, axes: &[usize]) -> Value {
         let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
         self.body.sub(value, &mean)
     }
@@ -104,7 +104,7 @@ impl Lower<'_> {
             "Variance" | "Deviation" => {
                 // Subtracts the mean twice, because the rounding error of a large mean can be
                 // larger than the deviation. The second mean is this error.
-                let difference = self.centred(&self.centred(&value, &axes), &axes);
+                let difference = self.centered(&self.centered(&value, &axes), &axes);
                 let sum = body.sum(&body.mul(&difference, &difference), &axes);
                 let divisor = if count < float(0) { 0.0 } else { count - float(0) };
                 let variance = body.div(&sum, &body.like(&sum, divisor));
@@ -242,7 +242,7 @@ impl Lower<'_> {
             return body.div(value, &self.spread(&length, &value.shape, axes));
         }
         let value = match name {
-            "Standardize" => self.centred(value, axes),
+            "Standardize" => self.centered(value, axes),
             _ => value.clone(),
         };
         body.mul(&value, &self.spread(&self.line_factor(eps, &value, axes), &value.shape, axes))
@@ -314,7 +314,7 @@ impl Lower<'_> {
                 body.sub(&dy, &body.mul(&along(body.sum(&dy, &axes)), &body.unary("exponential", &y)))
             }
             ("Standardize", Some(x)) => {
-                let factor = spread(&self.line_factor(eps(), &self.centred(x, &axes), &axes));
+                let factor = spread(&self.line_factor(eps(), &self.centered(x, &axes), &axes));
                 let (mean, share) =
                     (along(self.mean(&dy, &axes)), along(self.mean(&body.mul(&y, &dy), &axes)));
                 body.mul(&body.sub(&body.sub(&dy, &mean), &body.mul(&y, &share)), &factor)

@@ -32,8 +32,8 @@ struct Components {
 impl Components {
     fn of(images: &Images) -> Self {
         let mean = images.mean(Example);
-        let centred = (images - &mean).eval();
-        let (_, lengths, directions) = centred.svd(Example, Pixel, Component);
+        let centered = (images - &mean).eval();
+        let (_, lengths, directions) = centered.svd(Example, Pixel, Component);
         let variances = (lengths.square() / (images.size(Example) - 1) as f64).eval();
         Components { mean, directions, variances }
     }
@@ -50,7 +50,7 @@ fn means(images: &Images, labels: &Labels) -> Tensor<f64, (Class, Pixel)> {
     (is_of.contract(images, Example) / is_of.sum(Example)).eval()
 }
 
-/// The pixels of an image with this centre and height.
+/// The pixels of an image with this center and height.
 fn stamp(
     image: &Tensor<f64, (Pixel,)>,
     (x, y): (f64, f64),
@@ -82,10 +82,10 @@ fn draw(path: &Path, found: &Components, images: &Images, labels: &Labels) -> Re
     });
     chart.draw_series(dots)?;
     let means = means(images, labels);
-    let centres = (&means - &found.mean).contract(&found.directions, Pixel).order((Class, Component));
-    for (class, centre) in centres.outer_iter().enumerate() {
+    let centers = (&means - &found.mean).contract(&found.directions, Pixel).order((Class, Component));
+    for (class, center) in centers.outer_iter().enumerate() {
         let image = means.view().index(Class, class as isize).eval();
-        chart.draw_series(stamp(&image, (centre[0], centre[1]), 0.4, |ink| BLACK.mix(ink)))?;
+        chart.draw_series(stamp(&image, (center[0], center[1]), 0.4, |ink| BLACK.mix(ink)))?;
     }
 
     let mut chart = ChartBuilder::on(&strip).build_cartesian_2d(-0.5..7.5, -0.5..0.5)?;

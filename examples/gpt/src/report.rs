@@ -57,8 +57,7 @@ pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
         .draw()?;
     let training = lines.iter().map(|line| (line.step, line.loss));
     let test = lines.iter().filter_map(|line| Some((line.step, line.test_loss?)));
-    let key =
-        |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
+    let key = |color: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2));
     chart.draw_series(LineSeries::new(training, BLUE.mix(0.6)))?.label("training").legend(key(BLUE));
     chart.draw_series(LineSeries::new(test, RED.stroke_width(2)))?.label("test").legend(key(RED));
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;

@@ -89,7 +89,7 @@ fn progress(lines: usize) -> ProgressBar {
 }
 
 /// A table of the cosine similarities of all pairs, from -1 to 1. More similar pairs have darker
-/// cells. A terminal shows the cells in colour.
+/// cells. A terminal shows the cells in color.
 fn table(sentences: &[String], likeness: &Array2<f32>) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
@@ -111,7 +111,7 @@ fn shade(likeness: f32) -> Cell {
         return Cell::new(text);
     }
     let part = |from: f32, to: f32| (from + level * (to - from)) as u8;
-    let colour = Color::Rgb { r: part(250.0, 20.0), g: part(250.0, 90.0), b: part(250.0, 160.0) };
+    let color = Color::Rgb { r: part(250.0, 20.0), g: part(250.0, 90.0), b: part(250.0, 160.0) };
     let ink = if level > 0.5 { Color::White } else { Color::Black };
-    Cell::new(text).bg(colour).fg(ink)
+    Cell::new(text).bg(color).fg(ink)
 }

@@ -39,8 +39,7 @@ pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
         .y_label_area_size(48)
         .build_cartesian_2d(0..epochs, (LEAST..2.0).log_scale())?;
     chart.configure_mesh().x_desc("epoch").light_line_style(WHITE).draw()?;
-    let key =
-        |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
+    let key = |color: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2));
     let loss = lines.iter().map(|line| (line.epoch, f64::from(line.loss)));
     chart.draw_series(LineSeries::new(loss, BLUE.stroke_width(2)))?.label("training loss").legend(key(BLUE));
     // A logarithmic axis has no 0.

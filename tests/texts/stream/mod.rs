@@ -31,7 +31,7 @@
 //! | Reshape | "a stride equal to the product of all dimensions to its right" | `reshape::strides_of_static_and_other_sizes` | `reshape_of_sizes_that_rustc_does_not_know`, `reshape_number_of_elements` |
 //! | | "[a! (b * c)] -> [a! b c]" | `reshape::behind_the_data_dimension` | `reshape_unflatten_into_an_axis_that_is_there`, `reshape_unflatten_into_one_dim_twice` |
 //! | | "[a b c!] -> [b a c!]" | `reshape::before_the_data_dimension` | |
-//! | | "[a b! c] -> [(a * b)! c]" | `reshape::flattened_with_the_axis_before_it` | `reshape_flatten_of_what_lies_apart`, `reshape_flatten_of_neighbours_in_another_order`, `reshape_flatten_into_no_dim`, `reshape_flatten_of_no_dims` |
+//! | | "[a b! c] -> [(a * b)! c]" | `reshape::flattened_with_the_axis_before_it` | `reshape_flatten_of_what_lies_apart`, `reshape_flatten_of_neighbors_in_another_order`, `reshape_flatten_into_no_dim`, `reshape_flatten_of_no_dims` |
 //! | | "[a (n * b)! c] -> [a n b! c]", "b! rather than n!" | `reshape::unflattened_into_two_the_second_is_the_data_dimension` | `reshape_unflatten_flows_along_the_last_factor` |
 //! | | "[a b! c] -> [a (b * c)!] is invalid" | `reshape::sizes_are_checked` | `reshape_changes_the_stride`, `reshape_flatten_changes_the_stride` |
 //! | | "that doesn't change the extent .. is free" | `reshape::behind_the_data_dimension`, `flattened_with_the_axis_before_it` | |

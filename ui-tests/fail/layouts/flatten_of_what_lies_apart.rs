@@ -1,4 +1,4 @@
-//~ words: `(Height, Channel)` are not neighbours | (Height, Width, Channel)
+//~ words: `(Height, Channel)` are not neighbors | (Height, Width, Channel)
 use typed_dims::prelude::*;
 
 dims! {

@@ -3,12 +3,12 @@ use typed_dims::prelude::*;
 
 dims! {
     struct Point;
-    struct Centre;
+    struct Center;
     struct Feat;
     struct Axis;
 }
 
-fn angles(x: &Tensor<f32, (Point, Axis)>, y: &Tensor<f32, (Centre, Feat)>) {
+fn angles(x: &Tensor<f32, (Point, Axis)>, y: &Tensor<f32, (Center, Feat)>) {
     x.cosine_similarity(y, Feat, 1e-8);
 }
 

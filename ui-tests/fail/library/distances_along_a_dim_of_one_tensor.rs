@@ -1,14 +1,14 @@
-//~ words: `Feat` | not bound | (Centre, Axis)
+//~ words: `Feat` | not bound | (Center, Axis)
 use typed_dims::prelude::*;
 
 dims! {
     struct Point;
-    struct Centre;
+    struct Center;
     struct Feat;
     struct Axis;
 }
 
-fn distances(x: &Tensor<f32, (Point, Feat)>, y: &Tensor<f32, (Centre, Axis)>) {
+fn distances(x: &Tensor<f32, (Point, Feat)>, y: &Tensor<f32, (Center, Axis)>) {
     x.cdist(y, Feat, 2.0);
 }
 

@@ -1,4 +1,4 @@
-//~ words: `(A, C)` are not neighbours | (A, B, C)
+//~ words: `(A, C)` are not neighbors | (A, B, C)
 //! Only adjacent axes can be flattened.
 
 use typed_dims::prelude::*;

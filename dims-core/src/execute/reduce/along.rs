@@ -101,7 +101,7 @@ where
     };
     let order = match &lying {
         Some(lying)
-            if (!W::NEIGHBOURS || lying.ends_with(along))
+            if (!W::NEIGHBORS || lying.ends_with(along))
                 && expr.place::<A::Elem, A::Dims, A::Rank>(lying, len, PRIVATE).is_some() =>
         {
             lying

@@ -1,4 +1,4 @@
-//! Differences of neighbours along a dim.
+//! Differences of neighbors along a dim.
 
 use crate::error::DimError;
 use crate::execute::reduce::TensorOf;

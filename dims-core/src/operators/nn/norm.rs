@@ -222,10 +222,10 @@ pub trait Normalization: AsTensor {
         V: Operand<Self::Elem>,
         Self::Dims: Union<M::Dims, Out: Union<V::Dims>>,
     {
-        let centred = Binary { op: ops::Sub, a: self.into_named().expr, b: mean.into_expr() };
+        let centered = Binary { op: ops::Sub, a: self.into_named().expr, b: mean.into_expr() };
         let raised = Binary { op: ops::Add, a: var.into_expr(), b: Scalar(eps) };
         let factor = Unary { op: ops::Rsqrt, a: raised };
-        Named::from_expr(Binary { op: ops::Mul, a: centred, b: factor })
+        Named::from_expr(Binary { op: ops::Mul, a: centered, b: factor })
     }
 }
 

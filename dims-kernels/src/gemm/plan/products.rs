@@ -46,9 +46,9 @@ impl PerRole<RoleLoops> {
         if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
             // Small products gain more from contiguous loops than from many rows: contiguous
             // elements are loaded into registers together.
-            (m, m_rest) = neighbours(m, m_rest, |l| l.a);
+            (m, m_rest) = neighbors(m, m_rest, |l| l.a);
             if m.a != 1 {
-                (n, n_rest) = neighbours(n, n_rest, |l| l.b);
+                (n, n_rest) = neighbors(n, n_rest, |l| l.b);
             }
         }
         let mut loops = self.batch;
@@ -170,7 +170,7 @@ pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isiz
 
 /// Returns a contiguous loop of four or more positions in place of `chosen`, if there is one, and
 /// the remaining loops.
-fn neighbours(chosen: Loop, mut others: RoleLoops, stride: fn(&Loop) -> isize) -> (Loop, RoleLoops) {
+fn neighbors(chosen: Loop, mut others: RoleLoops, stride: fn(&Loop) -> isize) -> (Loop, RoleLoops) {
     match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
         Some(found) => (core::mem::replace(found, chosen), others),
         None => (chosen, others),

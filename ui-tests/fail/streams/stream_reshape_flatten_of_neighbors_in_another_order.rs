@@ -1,4 +1,4 @@
-//~ words: `(B, A)` are not neighbours | (A, B)
+//~ words: `(B, A)` are not neighbors | (A, B)
 //! Only dims in the order of the axes can be flattened.
 
 use typed_dims::prelude::*;
