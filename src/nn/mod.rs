@@ -41,15 +41,25 @@ pub mod norm;
 pub mod recurrent;
 pub mod rope;
 
+#[doc(inline)]
 pub use attention::{KeyValues, MultiHeadAttention};
+#[doc(inline)]
 pub use bias::NoBias;
+#[doc(inline)]
 pub use conv::{Conv, ConvTranspose};
+#[doc(inline)]
 pub use embedding::Embedding;
+#[doc(inline)]
 pub use glu::SwiGlu;
+#[doc(inline)]
 pub use linear::{Linear, Projection};
+#[doc(inline)]
 pub use loss::CrossEntropy;
+#[doc(inline)]
 pub use norm::{BatchNorm, GroupNorm, LayerNorm, NormMode, RmsNorm};
+#[doc(inline)]
 pub use recurrent::{BiGru, BiGruStack, BiLstm, BiLstmStack, Gru, GruStack, Lstm, LstmStack};
+#[doc(inline)]
 pub use rope::Rope;
 
 use crate::types::dim::DimList;
