@@ -138,8 +138,8 @@ pub unsafe trait Kernel: Sized {
     /// Prepares the elements of a tile. Elements whose index is out of range are recorded as
     /// faults.
     ///
-    /// `I` must be the same as in [`get`](Kernel::get): a condition that is rounded differently
-    /// there could take elements that were masked out here.
+    /// `I` must be the same as in [`get`](Kernel::get). If the numbers that a condition compares
+    /// were rounded differently there, it could select elements that were masked out here.
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
     /// The `x`th element of the tile.
@@ -200,8 +200,9 @@ pub unsafe trait Kernel: Sized {
     /// Finds the operands from `at` on, for a nest that computes pairs of rows. Operands on one
     /// side of operations (the left one if `LEFT`) are broadcast along the innermost loop. Operands
     /// on the other side are contiguous along it, and broadcast along the loop `row`. `along` is
-    /// the innermost reduced loop. `paired` is false for an operand on the broadcast side. `None`
-    /// if an operand has other strides or [can fault](Kernel::can_fault).
+    /// the innermost reduced loop. `paired` is false if this kernel is itself an operand on the
+    /// broadcast side of another kernel: it is then read with `broadcast_element`, otherwise with
+    /// `pair_reader`. `None` if an operand has other strides or [can fault](Kernel::can_fault).
     #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,

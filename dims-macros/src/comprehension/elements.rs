@@ -98,8 +98,8 @@ impl Checker {
         self.operands.len() - 1
     }
 
-    /// Whether an element is the same for all loops. If so, its operand may be anything that Rust
-    /// can index.
+    /// Whether an element mentions no loop, so that it is the same in every iteration. Then its
+    /// operand may be anything that Rust can index.
     pub(super) fn is_fixed_element(&self, expr: &Expr) -> bool {
         matches!(expr, Expr::Index(_)) && !self.loops_in(expr.to_token_stream())
     }
