@@ -376,9 +376,9 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     Ok(ExprStep(WrittenExpr::boxed(field, U::KEYS)))
 }
 
-/// The field that `write` writes. `None` if no operand is traced, or if none is recorded and the
-/// elements are `bool` or integers of at most 64 bits. `name` is the name of the elements' type.
-/// (This function has no type parameters, so that it is compiled only once.)
+/// The field that `write` writes. `None` if no operand is traced, or if only gradients track the
+/// operands and the elements are `bool` or integers of at most 64 bits. `name` is the name of the
+/// elements' type. (This function has no type parameters, so that it is compiled only once.)
 #[cfg(feature = "std")]
 #[track_caller]
 fn written_as<'w>(
