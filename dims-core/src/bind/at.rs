@@ -172,7 +172,7 @@ where
     const REST: usize = <R::Rest as Rank>::N;
 }
 
-/// The tensor that binding an array of `T` gives: a view of the array.
+/// The tensor that results from binding an array with elements of type `T`: a view of the array.
 pub type BoundView<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
 /// A tensor with one dim bound again, and the computed indices that it already had.
@@ -181,7 +181,8 @@ pub type Rebound<'s, T, S, X, I, E> =
 
 const NO_AXES: <() as Dims>::Axes = [];
 
-/// Applies binders to axes. If a dim is bound again, messages name the axis `dim`.
+/// Applies binders to axes. If `lookup` binds a dim again, `dim` is that dim, and messages name the
+/// axis after it.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binder: B,
@@ -247,7 +248,7 @@ pub trait At: Source {
     /// The elements as a place to assign to: `out.at_mut((i, j)).assign(x)`, `add_assign` and so
     /// on.
     ///
-    /// A tensor of integers as a binder scatters:
+    /// If a binder is a tensor of integers, the assignment scatters:
     /// `e.at_mut((ids.at(i), f)).add_assign(v.at((i, f)))`.
     ///
     /// # Panics
@@ -324,8 +325,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     ///
     /// # Panics
     ///
-    /// See [`At::at`]; also if `dim` is in a computed index of this tensor. A computed index that
-    /// is out of range panics when the result is computed.
+    /// See [`At::at`]. This method also panics if a computed index of this tensor uses `dim`. A
+    /// computed index that is out of range panics when the result is computed.
     #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(

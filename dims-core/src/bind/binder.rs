@@ -15,7 +15,7 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 
-/// Leaves positional all axes that no other binder takes.
+/// Stands for all axes that no other binder takes, and leaves them positional (without dims).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
 
@@ -38,21 +38,22 @@ pub struct UnitAxis;
 /// | binder | effect |
 /// |---|---|
 /// | a dim `i`, `Batch` | the axis becomes the dim; a dim used twice takes the diagonal |
-/// | `..` | leaves the axis positional |
+/// | `..` | leaves the axis positional: it remains an axis without a dim |
 /// | [`Ellipsis`] | leaves all remaining axes positional |
 /// | `NewAxis` | inserts a positional axis of size 1; takes no axis of the array |
 /// | [`UnitAxis`] | removes an axis of size 1 |
 /// | an integer `3`, `-1` | picks one position, and removes the axis; a negative one counts from the end |
 /// | a range `1..4` | slices the axis to the range, and leaves it positional |
 /// | a tuple `(h, w)` | splits the axis, last dim innermost; one size may be unknown |
-/// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
+/// | [`Each((h, w))`](crate::types::dim::Each) | like `h, w`: takes one axis for each dim |
 /// | an index expression `2 * i + 1` | a strided view, if all indices are within the axis; otherwise each index is checked when it is used |
 /// | a tensor of integers | selects the elements at these positions; each is checked when it is used, and a negative one is an error |
 ///
-/// One dim of an index expression may have no size; it gets the largest that fits. A declared dim
-/// can also get its size from another operand, so this size is known only when the expression runs,
-/// and elements are looked up one by one; write `I.of(n)` for a view. A dim may be shorter than the
-/// axis: `i + 0` reads the first elements, where `i` alone is an error.
+/// One dim of an index expression may have no size; it gets the largest size for which all indices
+/// are within the axis. If this dim is declared, it may get its size from another operand instead.
+/// So its size is known only when the expression runs, and elements are looked up one by one; write
+/// `I.of(n)` to get a view. In an index expression, a dim may be shorter than the axis: `i + 0`
+/// reads the first elements, whereas `i` alone is an error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
@@ -63,7 +64,7 @@ pub trait Binder {
     /// The dims that the binder introduces, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
-    /// The state after this binder, from the state `S` before it.
+    /// The state after this binder, if the state before it is `S`.
     #[doc(hidden)]
     type Reads<S: Reading>: Reading;
     #[doc(hidden)]
@@ -76,7 +77,7 @@ pub trait Binder {
         Self: Sized;
 }
 
-/// The computed indices after a binder.
+/// The computed indices after the binder `B`, if the state before it is `S`.
 pub type IndicesOf<B, S> = <<B as Binder>::Reads<S> as Reading>::Indices;
 
 /// The state while binders are read one after another, as a type.
@@ -250,7 +251,8 @@ impl Single for UnitAxis {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// Integers that pick one element or a range of an axis; negative ones count from the end.
+/// An integer that picks one element of an axis or is an end of a range. Negative integers count
+/// from the end of the axis.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a position",
     label = "expected an integer; a tensor of integers selects by `take`: `x.take(dim, ids)`"
@@ -277,8 +279,8 @@ pub(crate) fn cut(
     let (from, to) = (from as usize, to as usize);
     #[cfg(feature = "std")]
     kernels::trace::note_range(from..to, axis.size, what);
-    // (The product may wrap if another axis is empty, because strides may then be anything. If the
-    // range is empty, it may start after the last element.)
+    // (The product may wrap if another axis is empty, because strides can then have any value. An
+    // empty range may start after the last element, so its offset is 0.)
     let offset = if from < to { (from as isize).wrapping_mul(axis.stride) } else { 0 };
     Ok((Axis::new(to - from, axis.stride), offset))
 }
@@ -366,7 +368,8 @@ ranges! {
     RangeToInclusive |r, size| 0, after(r.end.to_i128(), size);
 }
 
-/// The exclusive end for an inclusive one; `-1` is the last element.
+/// Converts an inclusive end of a range to an exclusive one. The inclusive end `-1` is the last
+/// element.
 pub(crate) fn after(end: i128, size: i128) -> i128 {
     if end == -1 { size } else { end.saturating_add(1) }
 }

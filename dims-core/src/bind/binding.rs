@@ -20,8 +20,8 @@ pub struct Binding<'b> {
     pub offset: isize,
     /// Where `at` was called.
     pub origin: Origin,
-    /// The dim that is bound again, if any. The source then has one axis, and messages name it
-    /// after this dim.
+    /// The dim that `lookup` binds again, if any. The source then has one axis, and messages name
+    /// the axis after this dim.
     pub dim: Option<&'static str>,
     /// The dims of the bound tensor; `named` has the axis of each dim bound so far.
     keys: &'static [DimKey],
@@ -106,14 +106,14 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// Checks that dims and their primes among `keys`, the keys of the bound tensor, have the same
-    /// size.
+    /// Checks that dims and their primes have the same size. `keys` are the keys of the bound
+    /// tensor.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn check_primes(&self, keys: &Keys) -> Result<(), DimError> {
         keys.check_primes(|at| (self.named[at].size, self.origin))
     }
 
-    /// Adds the axes of the source's own dims.
+    /// Adds the dims `S`, which the source already has, with their `axes`.
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn carry<S: Dims>(&mut self, axes: &S::Axes) -> Result<(), DimError> {
         for (key, &axis) in S::KEYS.as_slice().iter().zip(axes.as_slice()) {
@@ -123,7 +123,8 @@ impl<'b> Binding<'b> {
     }
 }
 
-/// How messages name the axis `at`, which is that of `dim` if a dim is bound again.
+/// The name of axis number `at` in messages. If `lookup` binds a dim again, `dim` is that dim, and
+/// the axis is named after it.
 #[cold]
 pub(super) fn axis_name(dim: Option<&'static str>, at: usize) -> String {
     computed_axis((dim, at), core::iter::empty())

@@ -187,7 +187,8 @@ impl IndexValues {
     /// Adds a term for a dim of this size.
     fn add(&mut self, coefficient: isize, size: usize) {
         self.empty |= size == 0;
-        // A range that overflows `i128` is outside of every axis, and so is a saturated one.
+        // A range that overflows `i128` is not within any axis. Neither is the saturated range that
+        // replaces it.
         let reach = (coefficient as i128).saturating_mul((size as i128 - 1).max(0));
         self.least = self.least.saturating_add(reach.min(0));
         self.greatest = self.greatest.saturating_add(reach.max(0));
@@ -197,15 +198,16 @@ impl IndexValues {
         self.empty || (self.least >= 0 && self.greatest < axis.size as i128)
     }
 
-    /// A value that is not within an axis, given that not all are.
+    /// A value that is outside the axis, provided that some value is.
     fn outside(&self) -> i128 {
         if self.least < 0 { self.least } else { self.greatest }
     }
 
-    /// The largest size of a dim for which `coefficient` times its index, added to any of the
-    /// values, stays within an axis. It is 0 if there are no values, or if index 0 is past the axis
-    /// by at most `|coefficient|` positions. `None` if index 0 is outside the axis in another way,
-    /// or if there are values and `coefficient` is 0.
+    /// The largest size of another dim for which all values stay within the axis when `coefficient`
+    /// times the dim's index is added to them. The size is 0 if there are no values, or if the
+    /// values leave the axis only at the end toward which the dim moves, by at most `|coefficient|`
+    /// positions. `None` if they leave it in another way, or if there are values and `coefficient`
+    /// is 0.
     fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
         if self.empty {
             return Some(0);

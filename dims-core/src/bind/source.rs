@@ -9,7 +9,7 @@ pub use crate::storage::source::{Axes, NdRank, Nested, RankDyn, Source, SourceMu
 /// An axis size that is known only at run time.
 pub type Unknown = Dyn;
 
-/// Checks a rank that is known only at run time.
+/// Checks that an array has as many axes as are bound. (For most arrays, the types ensure this.)
 pub(crate) fn check_rank(found: usize, bound: usize) -> Result<(), DimError> {
     if found == bound { Ok(()) } else { Err(DimError::Rank { found, bound }) }
 }

@@ -64,8 +64,8 @@ fn sizes(dims: &[DimInfo<'_>], size: usize, binding: &Binding<'_>) -> Result<Sma
     Ok(known.iter().map(|(size, _)| size.unwrap_or(found)).collect())
 }
 
-/// The size of the only dim of a group with an unknown size (0 if all are known), from the size of
-/// the axis. Errors name the axis `whole`.
+/// Computes the size of the one dim of a group whose size is unknown, from the size of the axis.
+/// Returns 0 if all sizes are known. Errors name the axis `whole`.
 fn solve(
     dims: &[(Option<usize>, &str)],
     whole: Option<&'static str>,

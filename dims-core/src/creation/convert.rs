@@ -113,8 +113,8 @@ impl<T> IntoTensor for Vec<T> {
     }
 }
 
-/// Contiguous elements with a dim for each axis: the last axis is innermost, or the first with
-/// `by_columns`.
+/// A tensor of contiguous elements, with a dim for each axis. The last axis is innermost or, with
+/// `by_columns`, the first.
 ///
 /// # Panics
 ///

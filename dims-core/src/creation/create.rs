@@ -169,7 +169,7 @@ each_tuple!(sized_lists);
 /// assert_eq!(x.order((In, Out)), ndarray::array![[1, 2], [3, 4]]);
 /// ```
 ///
-/// A dim in both lists is an error of the function that gets them:
+/// If a dim is in both lists, the function that takes the lists returns an error:
 ///
 /// ```
 /// # use typed_dims::creation::create::{Chained, try_from_vec};
@@ -245,8 +245,8 @@ impl WrittenSizes {
     }
 }
 
-/// The number of elements. It is an error if it, or its size in bytes, overflows: see
-/// [`volume`](crate::plan::shape::volume).
+/// The number of elements. Returns an error if this number, or the size of the elements in bytes,
+/// overflows: see [`volume`](crate::plan::shape::volume).
 pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
     crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
@@ -282,7 +282,7 @@ pub(super) fn build<T: Element, D: Written>(
     let mut stride = 1;
     for (key, size) in sizes.iter().rev() {
         let at = D::Set::KEYS.position(key).expect("the dim is in the set");
-        // (No dim is written twice: `sizes` checks that at compile time.)
+        // (No dim is written twice: the function `sizes` has checked this.)
         let axis = &mut axes.as_mut_slice()[at];
         axis.size = *size;
         axis.stride = stride;
@@ -313,7 +313,8 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     each_position(&dims, f)
 }
 
-/// Like [`try_from_fn`], for dims that may lack a size, which is an error.
+/// Like [`try_from_fn`], but rustc does not check the dims. A dim without a size is an error at run
+/// time.
 #[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,

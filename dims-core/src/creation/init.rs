@@ -46,7 +46,7 @@ use kernels::step::draw::{deviate, rounded};
 use num_traits::Float;
 use twins::panicking_twin;
 
-/// Checks that the sizes given with the dims `some`, a part of `D`, are those in `sizes`.
+/// Checks that sizes given with the dims `some`, which are among the dims `D`, agree with `sizes`.
 #[track_caller]
 fn check_given<D: SizedDims>(sizes: &[(DimKey, usize)], some: &impl DimList) -> Result<(), DimError> {
     let mut shape = Shape::new::<D::Set, Rank0>();

@@ -15,12 +15,12 @@ use core::cell::RefCell;
 use kernels::random::{DrawNumbers, mixed};
 use smallvec::SmallVec;
 
-/// The numbers of the elements of a tensor with this shape and these keys, contiguous in this order
-/// of axes.
+/// For each element of a tensor with these keys and this shape, which number of the seed's sequence
+/// it draws. The elements are in the given order of axes.
 pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawNumbers {
     let keys = keys.as_slice();
-    // Axes with the same name are counted from the inside: a dim of a function, then one of its
-    // caller.
+    // Axes with the same name are counted from the inside: first a dim of a function, then a dim of
+    // its caller.
     let mut seen: SmallVec<[&str; 16]> = SmallVec::new();
     let mut factor = |name: &'static str| {
         let before = seen.iter().filter(|&&other| other == name).count();
@@ -85,7 +85,7 @@ pub(crate) fn of_example<X>(keys: &Keys, at: &[usize], f: impl FnOnce() -> X) ->
     f()
 }
 
-/// Restores this number of looped dims when dropped.
+/// When dropped, truncates the list of looped dims to this length.
 #[cfg(feature = "std")]
 struct Noted(usize);
 
@@ -96,7 +96,8 @@ impl Drop for Noted {
     }
 }
 
-/// The example of the current call. It lets a function be called for this example after the loop.
+/// The example of the current call. With it, a function can be called for this example after the
+/// loop.
 #[cfg(feature = "std")]
 pub(crate) struct CurrentExample(Vec<(&'static str, usize)>);
 

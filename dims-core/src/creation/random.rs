@@ -108,8 +108,8 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
     Ok(build::<T, D>(&sizes, data))
 }
 
-/// Draws the element at a position. (A function, so that the type of the closure does not depend on
-/// dims.)
+/// Returns a closure that draws the element at a position. (The closure is made in a function, so
+/// that its type does not depend on dims.)
 fn draws<T: Real, Q: Distribution>(seed: u64) -> impl Fn(u64) -> T {
     move |at| Q::draw(seed, at)
 }
@@ -247,7 +247,7 @@ where
     X: Dims,
 {
     let tensor = checked(logits, &dim)?;
-    // (In half precision, many of the sums would be equal.)
+    // (The noise has the wide type, because in half precision, many of the sums would be equal.)
     let noise = drawn_like::<<A::Elem as Real>::Wide, _, Gumbel>(&tensor, &seed.into())?;
     let scores = Binary { op: ops::Add, a: Unary { op: ops::Widen, a: &tensor.expr }, b: &noise.expr };
     let (reducer, empty) = (reducers::ArgExtremum::<true>, Empty::Refused("argmax"));
@@ -299,7 +299,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     let kind = DrawTruths { count, numbers, element: PhantomData::<A::Elem> };
     let data: Result<Buffer<bool>, DimError> = match seed.into().drawn()? {
         DrawnSeed::Number(seed) if !reads_recorded(&tensor.expr) => {
-            // (Without a trace: a `bool` has no derivative.)
+            // (No step is recorded for gradients, because a `bool` has no derivative.)
             let p = evaluate_unrecorded::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
             kind.draw(&p, seed).map(Buffer::from).map_err(DimError::from)
         }

@@ -73,8 +73,8 @@ pub(crate) enum DrawnSeed {
 }
 
 impl Seed {
-    /// Derives the `at`th seed, as [`split`](crate::creation::random::split) does: one for each use
-    /// in a function that draws several times.
+    /// Derives the `at`th seed from this one, as [`split`](crate::creation::random::split) does. A
+    /// function that draws several times derives one seed for each draw.
     ///
     /// ```
     /// use typed_dims::prelude::*;

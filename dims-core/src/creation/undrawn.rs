@@ -32,8 +32,8 @@ impl<X> Drop for ForSizes<X> {
     }
 }
 
-/// While this exists, functions that use [`undrawn`] draw no random numbers. (A closure would hide
-/// the caller's source location.)
+/// While this exists, functions that use [`undrawn`] draw no random numbers. (This is a guard,
+/// because a function that takes a closure would hide the caller's source location.)
 pub(crate) struct MakingForSizes {
     call: Arc<GradientCall>,
     before: Option<Arc<GradientCall>>,

@@ -81,7 +81,8 @@ impl Display for Escaped<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                // XML does not allow many of the other control characters, not even escaped.
+                // XML allows these two, but not many of the other control characters, not even
+                // escaped.
                 '\n' | '\t' => f.write_char(char)?,
                 char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => {
                     f.write_char('\u{fffd}')?

@@ -61,8 +61,8 @@ impl EinsumPath {
         svg.finish(&self.pattern)
     }
 
-    /// The operands, then the products in the order of the path, and the nodes that are in no
-    /// product: the result.
+    /// The nodes: the operands, then the products in the order of the path. Also the positions of
+    /// the nodes that are not part of a product: the result.
     fn nodes(&self) -> (Vec<TreeNode>, Vec<usize>) {
         let inputs: Vec<&str> =
             self.pattern.split("->").next().unwrap_or_default().split(',').map(str::trim).collect();

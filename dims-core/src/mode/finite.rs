@@ -88,7 +88,8 @@ impl Mode for CheckFinite {
 ///
 /// # Errors
 ///
-/// The step, its source location, and the element.
+/// If the result of a step has NaN or an infinity: the first such step, its source location, and
+/// the element.
 pub fn check_finite<T>(f: impl FnOnce() -> T) -> Result<T, NotFinite> {
     let mut mode = CheckFinite::default();
     let result = with(&mut mode, f);

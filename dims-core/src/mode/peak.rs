@@ -33,7 +33,8 @@ impl Mode for PeakMemory {
     fn ran(&mut self, ran: &Ran<'_>) {
         for result in ran.results.iter().filter(|result| !result.is_given() && result.bytes() > 0) {
             let (start, end) = (result.address(), result.address() + result.bytes());
-            // A recorded result that this one overlaps was freed unnoticed, or is the same memory.
+            // If this result overlaps a result in `held`, that one was freed without notice, or
+            // both are the same memory.
             let before = self.held.range(..start).next_back().filter(|&(&at, &bytes)| at + bytes > start);
             let freed: Vec<usize> =
                 before.into_iter().chain(self.held.range(start..end)).map(|(&at, _)| at).collect();

@@ -165,7 +165,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout of an expression with the operands of both.
+    /// The layout of an expression that has the operands of both layouts.
     pub const fn and(self, other: Layout) -> Layout {
         match (self, other) {
             (Layout::Free, known) | (known, Layout::Free) => known,

@@ -1,5 +1,6 @@
 //! Products of two tensors in memory, summed over one axis. Batch, rows and columns may each span
-//! several adjacent axes.
+//! several adjacent axes. Other products, and large ones, take the general path, which plans a
+//! contraction or a loop nest at run time.
 //!
 //! The roles of the axes follow from the types or from a pattern, so they are constants. At run
 //! time only sizes and strides are looked up.
@@ -346,8 +347,9 @@ impl Roles {
         }
     }
 
-    /// Axis number `at` among the `axes` of an operand, the left one (0) or the right one (1). If
-    /// the operand's type says that the stride is 1, it is a constant in the compiled code.
+    /// Axis number `at` among the `axes` of an operand. `operand` is 0 for the left operand and 1
+    /// for the right one. If the operand's type says that the stride of the axis is 1, the stride
+    /// is a constant in the compiled code.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
         match self.unit[operand] {
@@ -474,8 +476,9 @@ impl Roles {
         Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
 
-    /// Like [`planned`](Roles::planned), writing to memory along `axes`, the result's axes in
-    /// order. `None` if the operands or the destination need the general path.
+    /// Like [`planned`](Roles::planned), for a product that is written to existing memory, with the
+    /// axes `axes`, in the order of the result's axes. `None` if the operands or the destination
+    /// need the general path.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(

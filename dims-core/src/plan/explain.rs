@@ -80,7 +80,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Runs `f` and returns its result with the plan of every tensor operation that it ran on this
+/// Runs `f` and returns its result with the steps of all tensor operations that it ran on this
 /// thread.
 ///
 /// ```

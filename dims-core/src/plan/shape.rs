@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
-/// The number of elements of an array with these sizes. `None` if it overflows, or if elements of
-/// `bytes` bytes each take more than `isize::MAX` bytes.
+/// The number of elements of an array with these sizes. `None` if this number overflows, or if the
+/// elements, of `bytes` bytes each, take more than `isize::MAX` bytes.
 ///
 /// As in ndarray, sizes of 0 are skipped in the overflow check, so that strides and products of
 /// some of the sizes do not overflow, even if there are no elements.
@@ -29,7 +29,7 @@ pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize>
     fits.then_some(if empty { 0 } else { volume })
 }
 
-/// The number of axes that need no allocation.
+/// A `Shape` with at most this number of axes needs no allocation.
 const INLINE: usize = 8;
 
 /// The sizes of the loop axes, and where those of the dims came from.
@@ -113,7 +113,8 @@ impl Shape {
         }
     }
 
-    /// Unifies the size of the positional axis `from_right` with an operand's; size 1 broadcasts.
+    /// Unifies the size of a positional axis with an operand's. `from_right` is the number of the
+    /// axis, counted from the last one, which is 0. Size 1 broadcasts.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn unify_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
         // An operand's type fixes its number of positional axes, and the loops have at least as
@@ -259,8 +260,8 @@ impl Shape {
         (0..self.sizes.len()).collect()
     }
 
-    /// The product of the sizes of some axes. An error if it, or its size in bytes, overflows: see
-    /// [`volume`].
+    /// The product of the sizes of some axes: a number of elements. An error if this number, or the
+    /// size of the elements in bytes, overflows: see [`volume`].
     pub fn volume(&self, axes: &[usize], bytes: usize) -> Result<usize, DimError> {
         let sizes = self.sizes();
         volume(axes.iter().map(|&at| sizes[at]), bytes)

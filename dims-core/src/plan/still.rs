@@ -1,6 +1,8 @@
-//! Loop axes along which no operand varies, as with `expand`. They are planned as axes of size 1.
+//! Loop axes along which no operand varies, such as those that `expand` adds. They are planned as
+//! axes of size 1.
 //!
-//! A sum along such an axis multiplies by its size; a result repeats one element along it.
+//! A sum along such an axis is one term times the size of the axis. If the result has the axis, one
+//! element is repeated along it.
 
 use crate::error::DimError;
 use alloc::vec::Vec;
@@ -22,14 +24,14 @@ pub(crate) struct Still {
 impl Still {
     /// The loops without the axes that are in none of the `supports`, which are the sets of axes
     /// along which the factors vary. `None` if this leaves out no axis, if a size is 0, or if
-    /// results are not computed.
+    /// results are hollow (have no computed elements).
     pub(crate) fn of_supports(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> Option<Still> {
         let union = supports.iter().fold(0, |union, axes| union | axes);
         Still::of(|axis| union >> axis & 1 == 1, sizes, kept)
     }
 
     /// The loops without the axes along which no operand has a stride. `None` if this leaves out no
-    /// axis, if a size is 0, or if results are not computed.
+    /// axis, if a size is 0, or if results are hollow (have no computed elements).
     pub(crate) fn of_rows(rows: &Rows, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         Still::of(|axis| rows.varies(axis), sizes, kept)
     }
@@ -37,7 +39,7 @@ impl Still {
     fn of(varies: impl Fn(usize) -> bool, sizes: &[usize], kept: &[usize]) -> Option<Still> {
         #[cfg(feature = "std")]
         if kernels::memory::hollow::is_hollow() {
-            // Results without elements are not computed, so there is no work to save.
+            // Hollow results are not computed, so there is no work to save.
             return None;
         }
         let is_still = |axis: usize| sizes[axis] > 1 && !varies(axis);
