@@ -98,7 +98,7 @@ each_tuple!(binder_lists);
 /// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "expected one binder for each axis, or in `tensor!` one index (the dims of a tensor are bound already); in `at`, `..` leaves one axis positional, `Ellipsis` all remaining ones, but not of an `ArrayD`"
+    label = "expected one binder (in `tensor!`, one index) for each axis that has no dim yet; in `at`, `..` leaves one axis positional, and `Ellipsis` leaves all remaining ones, but not of an `ArrayD`"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]
@@ -128,7 +128,7 @@ impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
 /// The condition that `Ellipsis` is used at most once.
 #[diagnostic::on_unimplemented(
     message = "the binders of an array can have only one `Ellipsis`",
-    label = "which axes each of them leaves would be unclear"
+    label = "with several, it is unclear which axes each of them leaves positional"
 )]
 pub trait AtMostOneEllipsis {
     #[doc(hidden)]

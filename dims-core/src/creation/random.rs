@@ -378,7 +378,7 @@ pub fn batches<B: AnyDim + Resizable>(
     size: usize,
     seed: u64,
 ) -> impl Iterator<Item = Named<usize, (B,)>> {
-    assert!(size > 0, "batches of 0 along dim `{}`", B::NAME);
+    assert!(size > 0, "the batch size along dim `{}` is 0", B::NAME);
     let count = dim.size();
     let order = permutation(dim, seed).expr.all().to_vec();
     (0..count).step_by(size).map(move |start| {

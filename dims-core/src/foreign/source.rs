@@ -45,6 +45,7 @@ mod image {
 
     // SAFETY: `axes` asserts that the vector has at least rows x columns x channels elements, and
     // each position of the axes is a distinct one of them. The image is borrowed exclusively.
+    #[diagnostic::do_not_recommend]
     unsafe impl<P: Channels> SourceMut for ImageOf<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
             let axes = axes(self);
@@ -93,6 +94,7 @@ mod mdarray {
         ($(($($params:tt)*) $array:ty;)*) => {$(
             // SAFETY: mdarray guarantees for its own layouts and sizes that each position of the
             // shape is a distinct element. The array is borrowed exclusively.
+            #[diagnostic::do_not_recommend]
             unsafe impl<$($params)*> SourceMut for $array {
                 fn raw_mut(&mut self) -> (*mut T, Axes) {
                     let axes = axes(self);
@@ -137,6 +139,7 @@ mod nalgebra {
         ($(($($params:tt)*) $rows:ty, $columns:ty, $storage:ty;)*) => {$(
             // SAFETY: the storage owns its column-major elements, so each position of the shape is
             // a distinct element. With one axis there is one column.
+            #[diagnostic::do_not_recommend]
             unsafe impl<T, $($params)*> SourceMut for Matrix<T, $rows, $columns, $storage>
             where
                 $columns: Columns,

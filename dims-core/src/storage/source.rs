@@ -40,6 +40,11 @@ nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 
 /// If no axis that [`raw`](Source::raw) returns is empty, then for every position along the axes,
 /// the pointer, offset according to the strides, points to an element that is valid for as long as
 /// the source is borrowed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array whose axes can be bound",
+    label = "expected an array, a slice, a vector or a nested fixed-size array",
+    note = "a tensor is changed as a whole, `x.assign(..)` or `x += y`, or at some positions, `x.scatter(..)`"
+)]
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;
@@ -58,6 +63,10 @@ pub unsafe trait Source {
 /// # Safety
 ///
 /// As for [`Source`], with exclusive access to distinct elements.
+#[diagnostic::on_unimplemented(
+    message = "the elements of `{Self}` cannot be changed",
+    label = "expected an array that owns its elements or borrows them mutably"
+)]
 pub unsafe trait SourceMut: Source {
     /// A pointer to the first element, and the axes.
     #[doc(hidden)]
@@ -131,6 +140,7 @@ unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
 // SAFETY: every index within the shape is an element of the array, and different indices are
 // different elements, which `DataMut` owns or borrows exclusively; `as_mut_ptr` first unshares
 // shared elements.
+#[diagnostic::do_not_recommend]
 unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn raw_mut(&mut self) -> (*mut S::Elem, Axes) {
@@ -155,6 +165,7 @@ macro_rules! slices {
 
         // SAFETY: adjacent elements of a slice are one apart and distinct; the slice is borrowed
         // exclusively.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($params)*> SourceMut for $slice {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn raw_mut(&mut self) -> (*mut $elem, Axes) {
@@ -237,6 +248,7 @@ unsafe impl<T: Nested, const N: usize> Source for [T; N] {
 }
 
 // SAFETY: the elements are those of `Source`, all distinct, and the array is borrowed exclusively.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: Nested, const N: usize> SourceMut for [T; N] {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn raw_mut(&mut self) -> (*mut T::Elem, Axes) {
