@@ -98,7 +98,7 @@ each_tuple!(binder_lists);
 /// The condition that the binders take as many axes as the array has.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "expected one binder (in `tensor!`, one index) for each axis that has no dim yet; in `at`, `..` leaves one axis positional, and `Ellipsis` leaves all remaining ones, but not of an `ArrayD`"
+    label = "expected one binder for each axis that has no dim yet (in `tensor!`, one index); in `at`, `..` leaves one axis positional, and `Ellipsis` leaves all remaining ones, but not of an `ArrayD`"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]

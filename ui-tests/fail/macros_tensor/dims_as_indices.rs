@@ -1,4 +1,4 @@
-//~ words: Rank0 | the dims of a tensor are bound already
+//~ words: Rank0 | each axis that has no dim yet
 use typed_dims::prelude::*;
 
 dims! { struct Row; }
