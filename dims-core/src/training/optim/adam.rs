@@ -70,7 +70,8 @@ macro_rules! adam {
             $(#[$decay])*
             weight_decay,
         } {
-            /// Divides by the root of the largest `v` so far, instead of that of the current `v`.
+            /// Divides by the root of the largest `v` so far, instead of the root of the current
+            /// `v`.
             ///
             /// (S. J. Reddi, S. Kale, S. Kumar, 2018, "On the convergence of Adam and beyond".)
             amsgrad,
@@ -174,7 +175,7 @@ impl Formula<3, 4, 1> for AdamSettings {
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, numbers: [Q; 3], [p, mean, square, largest]: [Q; 4], [g]: [Q; 1]) -> [Q; 4] {
         let [mean, square] = self.moments(p, [mean, square], g);
-        // NaN compares false, and so becomes the largest.
+        // A comparison with NaN is false, so a `square` that is NaN becomes the largest.
         let largest = Q::choose(square.is_at_most(largest), largest, square);
         [self.stepped(numbers, p, mean, largest), mean, square, largest]
     }

@@ -1,17 +1,17 @@
-//! The axes of a parameter, in memory order, around the two axes over which the second moment is
-//! factored.
+//! Splits the axes of a parameter, in memory order, into blocks before, between and after the two
+//! axes over which the second moment is factored.
 
 use super::state_tensor::AxisNumbers;
 
 /// The axes of a parameter in five blocks: 0 for the axes before both factored axes in memory, 1
-/// for the largest axis, 2 for the axes between, 3 for the second largest axis, and 4 for the axes
-/// after both.
+/// for the largest axis, 2 for the axes between the factored axes, 3 for the second largest axis,
+/// and 4 for the axes after both factored axes.
 pub(super) struct FactoredBlocks {
     /// The numbers of the blocks, in memory order.
     pub(super) order: [usize; 5],
     /// The sizes of the blocks, in memory order.
     pub(super) sizes: [usize; 5],
-    /// The memory order of the axes of each factored moment, by their numbers in the moment.
+    /// For each factored moment, its axes in memory order, as axis numbers of the moment.
     pub(super) moments: [AxisNumbers; 2],
 }
 
@@ -22,7 +22,8 @@ impl FactoredBlocks {
         let (first, last) = (place(largest).min(place(second)), place(largest).max(place(second)));
         let (outer, between, inner) = (&order[..first], &order[first + 1..last], &order[last + 1..]);
         let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
-        // The axes of a moment that lacks one of the factored axes, by their numbers in the moment.
+        // The axes of the moment that keeps one factored axis and lacks the other, in memory order,
+        // as axis numbers of the moment.
         let moment = |kept: usize, lacks: usize| {
             let mut axes: AxisNumbers = outer.iter().chain(between).chain(inner).copied().collect();
             let before = if lacks == largest { outer.len() + between.len() } else { outer.len() };

@@ -1,8 +1,9 @@
 //! How optimizers implement [`Optimizer`](super::Optimizer).
 
 /// Implements [`Optimizer`](super::Optimizer) with formulas over one parameter, its moments and its
-/// gradient. `$form` maps the settings to one of the patterns. Each pattern has the numbers of
-/// scalars and of changed tensors of its formula, and the names of the moments.
+/// gradient. `$form` maps the settings to a value, and the pattern that matches the value selects
+/// the formula. After each pattern come the number of scalars of its formula, the number of tensors
+/// that the formula changes, and the names of the moments.
 macro_rules! optimizer {
     ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
         impl<P: $crate::grad::Parameters> $crate::training::optim::Optimizer<P> for $name<P> {

@@ -118,7 +118,7 @@ impl Normed<3, 3, 3> for LambSettings {
         [one, two, rate * Q::choose(zero.is_less(own), trust, unit)]
     }
 
-    // Not inlined, so that the loops are not compiled again elsewhere.
+    // Not inlined, so that the loops are not compiled again in users' crates.
     #[inline(never)]
     fn direction(&self) -> &dyn DirectionSquares<3, 3, 0> {
         self

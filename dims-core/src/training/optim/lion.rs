@@ -43,8 +43,8 @@ impl<P> Lion<P> {
         Lion { state: State::new(rate.into()), settings: LionSettings { betas: (0.9, 0.99), weight_decay: 0.001 } }
     }
 
-    /// Sets the decay rates of the mean of `g`, for the step and for the next mean: 0 or more, less
-    /// than 1, default 0.9 and 0.99.
+    /// Sets the decay rates of the mean of `g`: `beta1` for the step, and `beta2` for the next
+    /// mean. Both are 0 or more and less than 1, default 0.9 and 0.99.
     #[must_use]
     pub fn betas(self, beta1: f64, beta2: f64) -> Self {
         Lion { settings: LionSettings { betas: (beta1, beta2), ..self.settings }, ..self }

@@ -4,7 +4,7 @@ use super::settings::{at_least_0, below_1};
 use crate::error::DimError;
 use kernels::map::formula::Quantity;
 
-/// Checks the settings that all optimizers with both means have.
+/// Checks the settings that optimizers with means of gradients and of their squares share.
 pub(super) fn check_moments(
     name: &str,
     betas: (f64, f64),
@@ -17,7 +17,7 @@ pub(super) fn check_moments(
     at_least_0(name, "weight decay", weight_decay)
 }
 
-/// The gradient of the value that is minimized, plus `weight_decay * p`.
+/// `g`, negated if `maximize`, plus `weight_decay * p`.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn decayed<Q: Quantity>(g: Q, p: Q, weight_decay: f64, maximize: bool) -> Q {
     g.negated_if(maximize) + p.constant(weight_decay) * p

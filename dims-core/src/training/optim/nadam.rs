@@ -97,9 +97,9 @@ impl NAdamSettings {
     /// `U(t)`, without a loop over the steps. With `q = 0.96^momentum_decay`, `U(t)` is `beta1^t`
     /// times the product `(1 - q / 2) * .. * (1 - q^t / 2)`. If `q < 1`, the logarithm of this
     /// product is the sum of `c[n] * (q^(n * t) - 1)` over `n >= 1`, where
-    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`. If `q` is nearly 1, `c[n]` is large and the difference
-    /// small. So the sum is computed as `q^t - 1`, without cancellation, times the sum of
-    /// `(c[n] + c[n + 1] + ..) * q^((n - 1) * t)`.
+    /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`. If `q` is nearly 1, `c[n]` is large and its factor
+    /// `q^(n * t) - 1` is small. So the sum is computed as the product of `q^t - 1`, without
+    /// cancellation, and the sum of `(c[n] + c[n + 1] + ..) * q^((n - 1) * t)` over `n >= 1`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
         // Further terms are smaller than the rounding error.
         const TERMS: i32 = 50;

@@ -1,5 +1,5 @@
-//! Steps whose length depends on two norms: that of the parameter, and that of the *direction* in
-//! which the step moves the parameter.
+//! Steps whose length depends on two norms: the norm of the parameter, and the norm of the
+//! *direction* in which the step moves the parameter.
 
 use super::State;
 #[cfg(feature = "half")]
@@ -45,7 +45,8 @@ pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<
     /// parameter and the direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 
-    /// The direction. The loops that compute its squared norm are compiled in this crate.
+    /// The formula of the direction. The loops that compute its squared norm are compiled in this
+    /// crate.
     fn direction(&self) -> &dyn DirectionSquares<K, M, 0>;
 }
 
@@ -153,7 +154,7 @@ fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     } else if let Some(own) = slice_as::<T, f64>(elements) {
         [squares(own), direction.f64(numbers, state_of(own, moments)?, [])]
     } else {
-        // (A `Buffer`, so that its memory is reused.)
+        // (A `Buffer` instead of a `Vec`, so that its memory can return to the pool.)
         let widened: Buffer<f32>;
         let own = match master {
             Some(master) => elements_of::<f32>(master)?,

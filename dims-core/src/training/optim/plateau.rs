@@ -30,7 +30,8 @@ use twins::panicking_twin;
 pub struct Plateau {
     pub(super) settings: PlateauSettings,
     pub(super) rate: Named<f64, ()>,
-    /// The best value so far; NaN until a value is better than the worst possible one.
+    /// The best value so far. NaN until there is a value below infinity (with `maximize`, above
+    /// minus infinity).
     pub(super) best: Named<f64, ()>,
     /// The number of consecutive values that were not better, outside the cooldown.
     pub(super) worse: StepsTaken,
@@ -50,7 +51,7 @@ pub(super) struct PlateauSettings {
 }
 
 impl Plateau {
-    /// Starts with this rate: finite, and 0 or more.
+    /// Makes a `Plateau` that starts with this rate, which must be finite and 0 or more.
     pub fn new(rate: f64) -> Self {
         let settings = PlateauSettings {
             factor: 0.1,
@@ -118,7 +119,7 @@ impl Plateau {
         self
     }
 
-    /// Treats greater values as better, as for an accuracy.
+    /// Treats greater values as better, for example if the values are accuracies.
     #[must_use]
     pub fn maximize(mut self) -> Self {
         self.settings.maximize = true;
@@ -137,8 +138,8 @@ impl Plateau {
         self.rate.expr.all()[0]
     }
 
-    /// Takes a value, and returns the new rate. NaN and infinity are never better; with
-    /// [`maximize`](Plateau::maximize), NaN and minus infinity.
+    /// Takes a value, and returns the new rate. NaN and infinity never count as better values. With
+    /// [`maximize`](Plateau::maximize), NaN and minus infinity never do.
     ///
     /// # Errors
     ///

@@ -94,7 +94,7 @@ impl OfStep<3> for RAdamSettings {
         let long = most - two * step * power / (one - power);
         let rectified = (long - four) * (long - two) * most / ((most - four) * (most - two) * long);
         let factor = (rectified * (one - power)).sqrt();
-        // 0 marks steps without the division.
+        // 0 marks a step that does not divide by the root.
         let factor = Q::choose(number(5.0).is_less(long), factor, number(0.0));
         let kept = if self.decoupled { kept(rate, self.weight_decay) } else { one };
         [rate / (one - number(self.betas.0).powf(step)), factor, kept]

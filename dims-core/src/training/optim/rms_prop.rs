@@ -140,7 +140,7 @@ impl Formula<1, 2, 1> for RmsPropSettings {
     }
 }
 
-/// The third tensor is the mean of the gradient with `centered`, otherwise the velocity.
+/// With `centered`, the third tensor is the mean of the gradient. Otherwise, it is the velocity.
 impl Formula<1, 3, 1> for RmsPropSettings {
     const NAME: &'static str = "rmsprop with momentum, or centered";
 

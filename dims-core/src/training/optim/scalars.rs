@@ -68,8 +68,8 @@ impl StepsTaken {
         )
     }
 
-    /// Like [`get`](StepsTaken::get), with the name of the method for the message. `why` says why
-    /// the method cannot be recorded, and what to write instead.
+    /// Like [`get`](StepsTaken::get), but the message names `method` as the method that the user
+    /// called. `why` says why this method cannot be recorded, and what to write instead.
     #[track_caller]
     pub(super) fn read_by(&self, method: &'static str, why: &'static str) -> u64 {
         #[cfg(feature = "std")]
@@ -80,7 +80,7 @@ impl StepsTaken {
         self.0.expr.all()[0]
     }
 
-    /// The count saturates unless it is recorded.
+    /// Adds 1 to the count, which saturates unless it is recorded.
     pub(super) fn add_one(&mut self) {
         if self.is_recorded() {
             self.0 = (&self.0 + 1).eval();
@@ -150,7 +150,8 @@ pub(super) fn by_rate(
     result
 }
 
-/// The tensors of a formula. A [`Quantity`] is `Copy`, so it refers to them by position.
+/// The inputs, constants and results of a formula, as tensors. A [`Quantity`] must be `Copy`, so a
+/// `TensorQuantity` has the position of its tensor instead of the tensor.
 #[derive(Default)]
 pub(super) struct QuantityTensors {
     numbers: RefCell<Vec<Named<f64, ()>>>,

@@ -11,8 +11,8 @@ use kernels::map::formula::Quantity;
 ///
 /// A step with a rate that is negative, infinite or NaN is an error. A recorded program does not
 /// check its rates, so recording a step is an error if the schedule has such a rate at any step.
-/// (One case is not found: in [`step`](Schedule::step) with a `factor` above 1, the rate becomes
-/// infinite in the end, or NaN if `rate` is 0.)
+/// (One case is not detected: with [`step`](Schedule::step) and a `factor` above 1, the rate
+/// eventually becomes infinite, or NaN if `rate` is 0.)
 ///
 /// ```
 /// use typed_dims::optim::Schedule;
@@ -162,8 +162,8 @@ impl Schedule {
         Schedule { shape, warm_up: 0 }
     }
 
-    /// Prepends `steps` steps in which the rate rises linearly to the first rate:
-    /// `(step + 1) / steps` of it.
+    /// Prepends `steps` steps in which the rate rises linearly to the first rate: at `step`, it is
+    /// `(step + 1) / steps` times the first rate.
     #[must_use]
     pub fn warm_up(self, steps: u64) -> Self {
         Schedule { warm_up: steps, ..self }
@@ -175,8 +175,8 @@ impl Schedule {
     }
 
     /// A rate that is out of range, if the schedule has one, and otherwise any rate. For
-    /// [`Schedule::step`], later powers of the factor are not checked, although they can become
-    /// infinite.
+    /// [`Schedule::step`], only the rates up to the first change are checked, although later ones
+    /// can become infinite.
     pub(super) fn worst(&self) -> f64 {
         let extremes = self.shape.extremes();
         let after: &[u64] = match self.shape {
@@ -207,8 +207,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// Generic over numbers and tensors. Both branches of a choice are computed; the result that is
-    /// not chosen may be infinite or NaN.
+    /// Generic over numbers and tensors. Both alternatives of a `choose` are computed. The one that
+    /// is not chosen may be infinite or NaN.
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -221,8 +221,9 @@ impl Schedule {
 }
 
 impl ScheduleShape {
-    /// Three rates. All other rates lie between them, with two exceptions: for `Step`, only those up
-    /// to the first change do, and for `MultiStep`, all three are the first rate.
+    /// Three rates. If they are finite and 0 or more, so are all other rates. There are two
+    /// exceptions: for `Step`, this holds only up to the first change, and for `MultiStep`, all
+    /// three are the first rate.
     fn extremes(&self) -> [f64; 3] {
         let until = |steps: u64| [0, steps.saturating_sub(1), steps].map(|step| self.of_step(step as f64));
         match *self {

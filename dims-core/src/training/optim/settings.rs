@@ -60,12 +60,12 @@ pub(super) fn up_to_1(of: &str, setting: &str, value: f64) -> Result<(), DimErro
     within((0.0..=1.0).contains(&value), of, setting, value, "it must be between 0 and 1")
 }
 
-/// A limit may be infinite.
+/// Checks a limit, which may be infinite.
 pub(super) fn limit(of: &str, value: f64) -> Result<(), DimError> {
     within(value >= 0.0, of, "limit", value, "it must be 0 or more")
 }
 
-/// `range` describes the allowed numbers.
+/// Returns an error unless `is_within`. In the message, `range` describes the allowed numbers.
 pub(super) fn within(
     is_within: bool,
     of: &str,

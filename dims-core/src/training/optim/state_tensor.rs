@@ -69,7 +69,7 @@ impl PartialEq for DimKeys {
     }
 }
 
-/// Contiguous elements of state.
+/// The elements of a state tensor, contiguous in memory.
 #[derive(Clone)]
 pub(crate) enum StateElements {
     F32(Buffer<f32>),
@@ -172,7 +172,7 @@ impl StateAxes {
         StateAxes { keys, sizes: tensor.expr.sizes()[..].into() }
     }
 
-    /// `is_removed` takes the number of an axis.
+    /// The axes, except those for whose numbers `is_removed` returns `true`.
     pub(super) fn without(&self, is_removed: impl Fn(usize) -> bool) -> Self {
         let kept = |at: &usize| !is_removed(*at);
         let keys = self.keys.as_slice().iter().enumerate().filter(|(at, _)| kept(at));
@@ -215,7 +215,7 @@ impl StateTensor {
         Ok(StateTensor { axes, order: order[..].into(), elements: W::elements(tensor.expr.into_buffer()) })
     }
 
-    /// A state from elements that are contiguous in this order of axes.
+    /// A state tensor from elements that are contiguous in this order of axes.
     #[cfg(feature = "safetensors")]
     pub(crate) fn in_order<W: StateElem>(axes: StateAxes, order: &[usize], elements: Vec<W>) -> Self {
         StateTensor { axes, order: order.into(), elements: W::elements(elements.into()) }
@@ -265,7 +265,7 @@ impl StateTensor {
         Some(Named::from_expr(tensor.with_origin(None)))
     }
 
-    /// Reorders the axes in memory.
+    /// Reorders the axes in memory, for a state with all axes of its parameter.
     pub(super) fn lie_along<S: Dims, R: Rank>(&mut self, order: &[usize]) -> Result<(), DimError> {
         if self.order[..] == *order {
             return Ok(());
@@ -317,7 +317,7 @@ impl StateTensor {
         W::of_mut(&mut self.elements)
     }
 
-    /// Names the axes of the elements, if they are recorded.
+    /// Names the axes of the elements in the recorded step that computed them, if there is one.
     pub(super) fn name_axes(&self) {
         #[cfg(feature = "std")]
         if let Some(node) = self.held().node() {
@@ -391,11 +391,12 @@ impl StateTensor {
         in_order_of_axes(data, &self.axes.sizes, &self.order)
     }
 
-    /// The same axes with the elements of a line, in the order of the axes.
+    /// A state tensor with the same axes and the elements of `line`, which are in the order of the
+    /// axes.
     ///
     /// # Errors
     ///
-    /// If the line has another length, or if memory is short.
+    /// If the line has another length, or if a copy of its elements does not fit into memory.
     pub(super) fn with_line(&self, line: StateLine) -> Result<Self, DimError> {
         let elements = match line {
             StateLine::F32(line) => StateElements::F32(elements_of(line)?),
@@ -460,8 +461,8 @@ pub(crate) fn copied_in_order_of_axes<W: Copy>(data: &[W], sizes: &[usize], orde
     out
 }
 
-/// A copy of a tensor, with elements that are contiguous in this order of axes. `None` if those of
-/// `tensor` already are.
+/// A copy of a tensor, with elements that are contiguous in this order of axes. `None` if the
+/// elements of `tensor` already are.
 pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],

@@ -16,7 +16,7 @@ pub(super) struct FreezeCall {
     pub(super) must_match: bool,
 }
 
-/// Ignores `must_match`, which has no influence on what is unchanged.
+/// Ignores `must_match`, which does not affect which parameters are frozen.
 impl PartialEq for FreezeCall {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, self.freezes) == (&other.name, other.freezes)

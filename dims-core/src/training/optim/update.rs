@@ -1,4 +1,5 @@
-//! Applies a formula to the tensors of several values, changing those of the first in place.
+//! Applies a formula to the tensors of several values, and changes the tensors of the first value
+//! in place.
 
 use super::by_path::{ByPath, MomentLayout, ParameterState, StateWalk};
 use super::groups::{GroupSettings, is_in, listed};
@@ -36,7 +37,7 @@ pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
 macro_rules! compiled {
     ($($formula:ty: $k:literal $m:literal $n:literal;)*) => {$(
         impl $crate::training::optim::update::Compiled<$k, $m, $n> for $formula {
-            // Not inlined, so that the passes are not compiled again elsewhere.
+            // Not inlined, so that the passes are not compiled again in users' crates.
             #[inline(never)]
             fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$k, $m, $n> {
                 self
@@ -79,7 +80,8 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
 }
 
 pub(super) trait OfStep<const K: usize> {
-    /// The scalars for a learning rate and for a step of the parameter, counted from 1.
+    /// The scalars of the formula, from the learning rate and the number of the parameter's step,
+    /// counted from 1.
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
@@ -108,8 +110,8 @@ impl StepPrograms {
 /// Changes the learned tensors of a value by a formula, except for frozen ones. The formula changes
 /// each tensor and its `M - 1` moments, which are in `kept`. If sizes differ, the state does not
 /// fit, a name of `freeze` or the pattern of a group matches no parameter, or the change of a
-/// tensor would lose a gradient, this returns an error and changes no tensor. For errors, `names`
-/// has the names of the operation, of the changed value and of those in `read`.
+/// tensor would lose a gradient, this returns an error and changes no tensor. For error messages,
+/// `names` has the names of the operation, the changed value and the values in `read`.
 pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
@@ -128,14 +130,14 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
-/// The name of an operation, and those of the values that it compares, for errors.
+/// The names of an operation and of the values that it compares, for error messages.
 pub(super) type UpdateNames = (&'static str, Sides);
 
 /// The names for a step of an optimizer.
 pub(super) const WITH_GRADIENT: UpdateNames = ("step", ["the parameters", "the gradient"]);
 
-/// Checks that values have the same structure and sizes, that a step in place loses no gradient of
-/// them or of the state, and that each name of `freeze` matches a parameter.
+/// Checks that the values have the same structure and sizes, that a step in place does not lose a
+/// gradient that traces them or the state, and that each name of `freeze` matches a parameter.
 pub(super) fn check_parameters<P: Parameters, const N: usize>(
     parameters: &P,
     others: [&P; N],
@@ -191,7 +193,7 @@ pub(super) struct OperandCheck<'u> {
     names: UpdateNames,
     has_recorded_scalars: bool,
     state: Option<&'u ByPath>,
-    /// The usual position of the next parameter in the state.
+    /// The position in the state at which the next parameter usually is.
     next: usize,
     unchanged: &'u Unchanged,
 }
@@ -233,7 +235,7 @@ impl Visitor<0, 2> for OperandCheck<'_> {
             return Ok(());
         }
         let mut state = self.state_of(path);
-        // A step in place has no derivative, but a recorded step has.
+        // A step in place has no derivative, but a recorded step has one.
         if read.iter().any(|tensor| is_recorded(tensor.expr.buffer()))
             || state.clone().any(StateTensor::is_recorded)
         {
@@ -250,7 +252,8 @@ impl Visitor<0, 2> for OperandCheck<'_> {
     }
 }
 
-/// Says that an operation belongs outside of the function whose gradient is taken.
+/// Turns the error that an operation has no derivative into one that says to call the operation
+/// outside of the function that is differentiated.
 pub(super) fn outside(error: DimError) -> DimError {
     match error {
         DimError::NoDerivative { operation, origin, parameters } => {
@@ -335,8 +338,8 @@ pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
     Ok(order)
 }
 
-/// For each tensor, a copy whose elements are contiguous in this order of axes, or `None` if those
-/// of the tensor already are.
+/// For each tensor, a copy whose elements are contiguous in this order of axes, or `None` if the
+/// elements of the tensor already are.
 pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     read: [&Named<T, S, R>; N],
     order: &[usize],
@@ -348,7 +351,7 @@ pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
     Ok(copies)
 }
 
-/// The copies, or the tensors themselves where there is none.
+/// For each tensor, its copy if there is one, and otherwise the tensor itself.
 pub(super) fn or_given<'v, T: Element, S: Dims, R: Rank, const N: usize>(
     copies: &'v [Option<Named<T, S, R>>; N],
     mut read: [&'v Named<T, S, R>; N],
@@ -458,8 +461,8 @@ fn recorded<T: Element, const K: usize, const M: usize, const N: usize>(
     unreachable!("recording needs the feature `std`")
 }
 
-/// The update in a recorded function: returns the new elements of the tensor, and the state gets
-/// new elements, which recorded operations compute.
+/// Applies a formula in a recorded function. Returns the new elements of the tensor, and replaces
+/// the elements of the state. Recorded operations compute both.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded<T: Element, const K: usize, const M: usize, const N: usize>(
@@ -536,7 +539,7 @@ impl Walk<1> for Copied {
     }
 }
 
-/// `U` must be the same type as `T`.
+/// The slices as slices of `U`, which must be the same type as `T`.
 pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],

@@ -193,16 +193,17 @@ impl DerivedParameters for ByPath {
     }
 }
 
-/// Compares the numbers of parameters. Returns the first one that is not that of the first state.
+/// Compares the numbers of parameters of several states. Returns the first number that differs from
+/// the number of the first state.
 fn other_length<'s>(of: impl Iterator<Item = &'s ByPath>) -> Option<usize> {
     let mut lens = of.map(|own| own.parameters().len());
     let first = lens.next()?;
     lens.find(|&len| len != first)
 }
 
-/// Walks `exact`: the sums or averages, in `f32`, of those tensors of `kept` that are in half
-/// precision. If the walk reads a file, it walks a copy of `exact` that has a state for each of
-/// these tensors, to read into.
+/// Walks `exact`, which has the `f32` versions of the half-precision sums or averages in `kept`. A
+/// walk that reads a file visits a copy of `exact` instead. The copy has a state for each
+/// half-precision tensor of `kept`, so that the walk can read values for all of them.
 fn walk_exact<P: Parameters, const N: usize, W: Walk<N>>(
     exact: [&ByPath; N],
     kept: [&Option<P>; N],
@@ -228,7 +229,7 @@ macro_rules! walk_part {
 
 /// Implements the walks of structs: fields are walked and settings are passed to the walk, both
 /// under the given names. The rest is copied. `exact: "exact" of sum by "add"` says that the field
-/// `exact` has the exact values of the field `sum`, which the method `add` fills.
+/// `exact` has the values of the field `sum` in `f32`, and that the method `add` fills `sum`.
 macro_rules! structs {
     ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal $(of $kept:ident by $filled_by:literal)?),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl $(<$p $(: $bound)?>)? DerivedParameters for $name $(<$p>)? {
