@@ -834,7 +834,7 @@ fn parts_are_frozen_by_name() {
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot freeze `layers.7`: no parameter has this name; the names are `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, \
+        "cannot freeze `layers.7`: no parameter matches it; the names are `embedding`, `layers.0.weight`, `layers.1.weight`, `layers.1.bias`, \
          `layers.2.weight`, `layers.2.bias`, .."
     );
 }
@@ -857,7 +857,7 @@ fn parts_are_frozen_by_patterns() {
     let mut optimizer = Adam::new(0.1);
     optimizer.freeze("*.bais");
     let error = optimizer.try_step(&mut before.clone(), &gradient).unwrap_err().to_string();
-    assert!(error.starts_with("cannot freeze `*.bais`: no parameter has this name"), "{error}");
+    assert!(error.starts_with("cannot freeze `*.bais`: no parameter matches it"), "{error}");
 }
 
 /// For each parameter, the last call of `freeze` or `unfreeze` that matches it counts.
@@ -890,7 +890,7 @@ fn the_last_call_decides_what_is_frozen() {
     );
     let error = stepped(&[freeze("layers.1"), unfreeze("layer.1")]).unwrap_err();
     assert!(
-        error.starts_with("cannot unfreeze `layer.1`: no parameter has this name; the names are"),
+        error.starts_with("cannot unfreeze `layer.1`: no parameter matches it; the names are"),
         "{error}"
     );
     let error = stepped(&[freeze("layers.1"), unfreeze("layer.1"), unfreeze("layer.1")]).unwrap_err();

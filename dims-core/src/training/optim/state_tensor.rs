@@ -338,7 +338,7 @@ impl StateTensor {
 
     #[cold]
     pub(super) fn of_other_elements() -> DimError {
-        DimError::Shape { what: "the state of a parameter has another element type".into() }
+        DimError::Shape { what: "the state of a parameter has the wrong element type: it must be `f64` for a parameter of `f64`, otherwise `f32`".into() }
     }
 
     /// Whether the elements depend on inputs of a recorded function.
@@ -408,7 +408,7 @@ impl StateTensor {
         };
         let (found, needed) = (len(&elements), len(&self.elements));
         if found != needed {
-            let what = format!("the state of an optimizer has {needed} elements, not {found}");
+            let what = format!("a tensor of an optimizer's state needs {needed} elements, but has {found}");
             return Err(DimError::Shape { what });
         }
         Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })

@@ -159,7 +159,7 @@ pub(super) fn check_parameters<P: Parameters, const N: usize>(
     match frozen.iter().find(has_none) {
         Some(FreezeCall { name, freezes, .. }) => {
             let (method, names) = (if *freezes { "freeze" } else { "unfreeze" }, listed(&names));
-            let what = format!("cannot {method} `{name}`: no parameter has this name; the names are {names}");
+            let what = format!("cannot {method} `{name}`: no parameter matches it; the names are {names}");
             Err(DimError::Shape { what })
         }
         None => Ok(()),
