@@ -30,7 +30,7 @@ impl Checker {
                     }
                 }
                 Some(Err(error)) => return self.error(error),
-                // Brackets after braces may begin a new expression, so they were not wrapped.
+                // Brackets after braces may begin a new expression, so `tokens::wrap` does not wrap them.
                 None => {
                     let what = "put parentheses around an operand that has braces: `({ a })[i]`";
                     return self.error(Error::new(brackets.index.span(), what));
@@ -105,7 +105,8 @@ impl Checker {
     }
 }
 
-/// The content of wrapped brackets.
+/// The content of brackets that [`tokens::wrap`](super::tokens::wrap) has wrapped in a call of the
+/// macro [`INDICES`]. `None` for other brackets.
 pub fn wrapped(index: &Expr) -> Option<TokenStream> {
     match index {
         Expr::Macro(call) if call.mac.path.is_ident(INDICES) => Some(call.mac.tokens.clone()),

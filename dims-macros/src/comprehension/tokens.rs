@@ -30,7 +30,8 @@ pub const REDUCTIONS: [&str; 14] = [
     "logsumexp",
 ];
 
-/// Wraps the content of brackets after an operand, and `$name`.
+/// Wraps the content of brackets after an operand in a call of the macro [`INDICES`], and `$name` in
+/// a call of the macro [`OUTER`].
 pub fn wrap(tokens: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();

@@ -30,9 +30,8 @@ pub enum Wanted {
 /// # Errors
 ///
 /// Returns an error if a copied axis does not exist, or if the numbers of elements differ. The
-/// latter is found only if no size is 0, all sizes between the leading and trailing axes that the
-/// operand and the result have in common are known, and the products of these sizes do not
-/// overflow.
+/// latter is found only if no size is 0, and if, without the leading and trailing axes that the
+/// operand and the result have in common, all sizes are known and their products do not overflow.
 pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, String> {
     let mut out = Vec::new();
     for (at, wanted) in wanted.iter().enumerate() {
